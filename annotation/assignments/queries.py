@@ -546,13 +546,17 @@ def read_elsewhere(
     It follows from lines, roles and the items of rounds, never from answers. A line counts for each item of its round,
     raters of relabeling queues for each item that they had there, and maintainers for each item with a proposal of
     someone else that was accepted, or for all items of its round while that is open. What every member can read, as
-    labels of closed rounds, makes no one unblinded: the methods paragraph names who could read it. No query where no
-    other round holds an item, else six at most.
+    labels of closed rounds, makes no one unblinded: the methods paragraph names who could read it. A relabeling queue
+    tells all members labels of a round that is being resolved, so it does. No query where no other round holds an item,
+    else six at most, and one for each other round that is being resolved.
     """
     found: dict[int, set[int]] = {item: set() for item in items}
     everybody = list(members)
     if not others or not everybody:
         return found
+    for told in filter(_is_told_by_a_plan, others):
+        for item in others[told]:
+            found[item].update(each.pk for each in everybody)
     accounts = {account: each for each in everybody for account in each.account_ids}
     rounds = {each.number: each for each in others}
     lines = AuditEvent.objects.filter(study=round_.study_id, verb=READ, detail__round__in=list(rounds))

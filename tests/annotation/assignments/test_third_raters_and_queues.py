@@ -71,6 +71,23 @@ def test_a_round_that_came_while_a_migration_waited_has_no_blind_third_raters() 
         assert (refused.status_code, refused.json()["code"]) == (409, "not_blind_any_more"), is_done
 
 
+def test_a_queue_tells_of_an_item_also_where_it_was_labeled_under_the_new_version() -> None:
+    """Which items it asks about follows from labels of the first round, which is being resolved."""
+    study = make.study(raters=("bob", "carol", "dan", "eve", "zed"))
+    make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob carol\n1 hang hang\n2 crash crash")
+    make.next_version(study, SECOND)
+    second = make.open_round(study, 2, raters=("eve", "zed"))
+    make.rate(second, "item eve zed\n1 early-hang failure\n2 early-hang failure")
+    plan = plan_actions.preview_plan(seat=make.owner_seat(study), to=2)
+    before = ask(item=ITEM, rater="dan", round=2)
+    assert (before.status_code, before.json()["unblinded"]) == (201, False)
+    Assignment.objects.filter(round=second, slot=None).delete()
+    plan_actions.run_plan(seat=make.owner_seat(study), plan=plan, send=False)
+    plan_jobs.work(plan.pk)
+    refused = ask(item=ITEM, rater="dan", round=2)
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_blind_any_more")
+
+
 def test_a_stand_in_reads_nothing_of_an_item_that_is_withheld_from_them() -> None:
     study = make.study(raters=("bob", "carol", "dan"))
     make.rate(
