@@ -322,7 +322,7 @@ class Seat:
         if not rates and not self.arbitrated:
             return self.arbitrated
         member = self.membership.pk if self.membership else 0
-        elsewhere = _elsewhere(len(rates), is_asked=bool(self.arbitrated))
+        elsewhere = _elsewhere(len(rates), is_asked=bool(self.arbitrated), is_link=self.link is not None)
         asked = (member,) if self.arbitrated else ()
         return self.arbitrated | frozenset(elsewhere.all(self.study.pk, *asked, *rates))
 
@@ -592,11 +592,12 @@ _asked_extra = CompiledQuery(
 
 
 @lru_cache(maxsize=64)
-def _elsewhere(n_rates: int, *, is_asked: bool) -> CompiledQuery[tuple[int, int]]:
+def _elsewhere(n_rates: int, *, is_asked: bool, is_link: bool) -> CompiledQuery[tuple[int, int]]:
     """Places of the items that someone rates in `n_rates` rounds, or is asked about as an arbiter, in other rounds.
 
-    With each relabeling round of the same taxonomy, be it a place of the item or not. Its arguments are the study, the
-    member if `is_asked`, and the rounds.
+    With each relabeling round of the same taxonomy, be it a place of the item or not; for a link, which counts as a
+    rater of every round under way, also where the item is in these alone. Its arguments are the study, the member if
+    `is_asked`, and the rounds.
     """
 
     def places(study: int, *more: int) -> QuerySet[RoundItem, tuple[int, int]]:
@@ -610,10 +611,13 @@ def _elsewhere(n_rates: int, *, is_asked: bool) -> CompiledQuery[tuple[int, int]
         if is_asked:
             asked = {"rater": more[0], "state__in": Assignment.UNFINISHED, **same}
             again |= Q(Exists(Assignment.objects.filter(EXTRA_RATERS, **asked)))
-        others = RoundItem.objects.filter(again, round__study=study).exclude(round__in=rates).order_by()
+        every = RoundItem.objects.filter(again, round__study=study).order_by()
+        others = every.exclude(round__in=rates)
         # What is in a relabeling queue follows from labels of other rounds, also for who rates in it.
         queue = f"{taxonomy}__versions__rounds"
-        queues = others.filter(**{f"{queue}__study": study, f"{queue}__kind": Round.Kind.RELABEL})
+        queues = (every if is_link else others).filter(
+            **{f"{queue}__study": study, f"{queue}__kind": Round.Kind.RELABEL}
+        )
         return others.values_list("round_id", "item_id").union(queues.values_list(queue, "item_id"), all=True)
 
     return CompiledQuery(places, *[int] * (1 + is_asked + n_rates))

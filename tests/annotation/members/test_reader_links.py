@@ -310,3 +310,25 @@ def test_a_closed_queue_shows_no_label_that_it_carries_from_a_round_that_is_reso
         assert status == 200 and "acme/rocket#" not in text, place
     close_round(seat=make.owner_seat(study), number=1, leave_open=True)
     assert "acme/rocket#1" in words(client, f"exports/labels.{form}?round=2")[1]
+
+
+@pytest.mark.parametrize("is_rated_again", [False, True])
+@pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING])
+def test_a_link_does_not_tell_which_items_of_a_round_under_way_a_queue_asks_about(
+    state: str, is_rated_again: bool
+) -> None:
+    """They follow from its labels. A rater of another round under way with an item of it may hold the link, too."""
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 hang hang\n2 crash crash")
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol", state=state)
+    if is_rated_again:
+        make.open_round(study, 2)
+    client = opened(link(study)[1])
+    for path, told in (
+        (f"items/?round={queue.number}", "rocket#1"),
+        (f"rounds/{queue.number}/", "R1"),
+        ("items/{1}/", "Round 2"),
+    ):
+        status, page = words(client, path)
+        assert status == 200 and told not in page, path
