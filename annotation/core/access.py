@@ -328,8 +328,12 @@ class Seat:
 
     @cached_property
     def unsettled_round_ids(self) -> frozenset[int]:
-        """Rounds in which something is withheld from this person: of third answers nothing is counted there."""
-        return frozenset(round_id for round_id, _ in self.withheld)
+        """Rounds in which something is withheld from this person: of third answers nothing is counted there.
+
+        By a link also those under way, whose items may be labeled again in one another.
+        """
+        under_way = self.blind_round_ids if self.link is not None else frozenset[int]()
+        return under_way | frozenset(round_id for round_id, _ in self.withheld)
 
     @cached_property
     def withheld_queues(self) -> Mapping[int, Sequence[int]]:

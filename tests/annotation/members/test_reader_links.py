@@ -15,6 +15,7 @@ from annotation.core.errors import Forbidden, Invalid
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import AuditEvent, ReaderLink, Round, Study
 from annotation.resolving.actions.resolutions import resolve
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions.rounds import close_round
 from annotation.studies.actions.studies import change_study
 from tests import builders as make
@@ -332,3 +333,19 @@ def test_a_link_does_not_tell_which_items_of_a_round_under_way_a_queue_asks_abou
     ):
         status, page = words(client, path)
         assert status == 200 and told not in page, path
+
+
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_a_link_counts_no_third_rater_of_a_round_that_is_resolved(is_answered: bool) -> None:
+    """One was asked because others differ."""
+    study = make.study(raters=("bob", "carol", "dave", "zed"))
+    first = make.rate(make.open_round(study, 2), "item bob carol\n1 hang crash\n2 crash crash")
+    make.open_round(study, 1, raters=("dave", "zed"))
+    client = opened(link(study)[1])
+    paths = ("", "rounds/", "rounds/1/")
+    before = [re.findall(r"\d+ of \d+|\d+ finished", words(client, path)[1]) for path in paths]
+    ada = make.seat(study, "ada")
+    ask_third_rater(seat=ada, round_=get_round(ada, 1), item=get_item(ada, "acme/rocket#1"), rater="zed")
+    if is_answered:
+        make.submit(first, "zed", 1, {"symptom": ["hang"]})
+    assert [re.findall(r"\d+ of \d+|\d+ finished", words(client, path)[1]) for path in paths] == before
