@@ -741,7 +741,9 @@ def close_round(*, seat: Seat, number: int, leave_open: bool = False) -> Round:
     round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
     round_.save(update_fields=["state", "closed_at"])
     n_withdrawn = withdraw_third_raters(Assignment.objects.filter(round=round_))
-    record(study=seat.study, user=seat.user, verb="round closed", round=number, leave_open=leave_open)
+    record(study=seat.study, user=seat.user, verb="round closed", round=number)
+    if leave_open:  # a line of its own, because it tells that raters differed
+        record(study=seat.study, user=seat.user, verb="left open", round=number)
     if n_withdrawn:  # a line of its own: that a round closed is shown to people who must not know who was asked there
         record(study=seat.study, user=seat.user, verb="third raters withdrawn", round=number, n=n_withdrawn)
     screen_by_round(seat=seat, round_=round_)

@@ -28,6 +28,10 @@ THIRD_WITHDRAWN = "third_raters_withdrawn"
 """Earlier versions told so, in the line about the closing of a round, that its raters had differed."""
 
 
+LEFT_OPEN = "leave_open"
+"""Earlier versions told so, in the line about the closing of a round, whether something was open there."""
+
+
 SCREENED = "items screened"
 """How every line about items that were screened begins."""
 
@@ -76,7 +80,8 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
         if Round.objects.filter(pk__in=hidden, kind=Round.Kind.PILOT).exists():  # which pilot was the last one
             mains = Round.objects.filter(study=seat.study, kind=Round.Kind.MAIN).values_list("number", flat=True)
             rows = rows.exclude(verb="round opened", detail__round__in=list(mains))
-    told = Q(verb__in=TELLS_NOTHING) & ~Q(detail__has_key=THIRD_WITHDRAWN) | Q(verb=READ, detail__round__in=for_others)
+    nothing = Q(verb__in=TELLS_NOTHING) & ~Q(detail__has_any_keys=[THIRD_WITHDRAWN, LEFT_OPEN])
+    told = nothing | Q(verb=READ, detail__round__in=for_others)
     elsewhere = ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers)
     return rows.filter(told | elsewhere & ~Q(_names_one_of(numbers)))
 

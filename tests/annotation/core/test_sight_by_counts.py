@@ -20,6 +20,7 @@ from annotation.rounds.actions import rounds
 from annotation.studies.queries.audit import audit_of
 from ingest.models import Issue
 from tests import builders as make
+from tests.annotation.compared_answers import history_rewritten
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -444,3 +445,27 @@ def test_a_file_of_issues_shows_only_who_reads_an_open_round_which_items_were_an
     assert [told[0][2] for told in worlds] == [["1", "1", "0", "0"], ["0", "0", "1", "1"]]
     of_olga, of_carl = ([True] * 3, [1], 403), ([False] * 3, [], ["0"] * 4)
     assert worlds[0][1:] == worlds[1][1:] == [of_olga, of_carl] * 2
+
+
+@pytest.mark.parametrize("is_earlier", [False, True])
+def test_the_line_of_a_closed_round_does_not_tell_a_blind_owner_whether_others_differ_there(is_earlier: bool) -> None:
+    """The page closes with disagreements left open where there are some, so this follows from answers."""
+    lines = {}
+    for slug, differ in (("agreeing", False), ("differing", True)):
+        study = new_study(slug)
+        make.rate(make.open_round(study, 1), f"item bob carol\n1 crash {'hang' if differ else 'crash'}")
+        make.open_round(study, 1, raters=("olga", "zed"))
+        add = {"username": make.user("mia").username, "roles": ["owner"]}
+        members.add_member(seat=make.owner_seat(study), **add)
+        make.accept("mia")
+        rounds.close_round(seat=make.seat(study, "mia"), number=1, leave_open=differ)
+        if is_earlier:
+            with history_rewritten() as cursor:
+                told = "detail = detail || jsonb_build_object('leave_open', %s)"
+                cursor.execute(f"UPDATE annotation_auditevent SET {told} WHERE verb = 'round closed'", [differ])
+        for name in ("olga", "mia"):
+            found = audit_of(make.seat(study, name)).filter(detail__round=1, verb__in=["round closed", "left open"])
+            lines[slug, name] = sorted((each.verb, str(each.detail)) for each in found)
+    assert lines["agreeing", "olga"] == lines["differing", "olga"]
+    assert bool(lines["agreeing", "olga"]) is not is_earlier
+    assert lines["agreeing", "mia"] != lines["differing", "mia"]
