@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Sum
+from django.db.models import Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from annotation.assignments.actions import states_and_leases as assignment_states
@@ -548,7 +548,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
         raise Conflict(short, code="quotas_short")
     _require_items(round_, everybody)
     _require_screened(round_)
-    _require_no_later_queue(round_)
+    _require_no_later_queue(seat, round_)
     without = require_registered(round_, unregistered)
     gate = passed_gate(seat=seat, round_=round_, reason=reason)
     n_items = RoundItem.objects.counting().filter(round=round_).count()
@@ -581,20 +581,24 @@ def _require_items(round_: Round, raters: Sequence[RoundRater]) -> None:
         )
 
 
-def _require_no_later_queue(round_: Round) -> None:
+def _require_no_later_queue(seat: Seat, round_: Round) -> None:
     """Raises Conflict where a relabeling queue with a higher number has an item of a round that labels.
 
     What was agreed in the rounds before a queue counts there and is shown with it, also while such a round is resolved.
+    Of an item that is withheld from this person in the queue nobody is told whether it is there: it counts as being so.
     """
     if round_.kind == Round.Kind.SCREENING:
         return
     items = RoundItem.objects.filter(round=round_).values("item")
     shared = RoundItem.objects.filter(round=OuterRef("pk"), item__in=items)
+    withheld = [pk for pk, hidden in seat.withheld_queues.items() if items.filter(item__in=hidden).exists()]
     queues = Round.objects.filter(study=round_.study_id, kind=Round.Kind.RELABEL, number__gt=round_.number)
-    if queue := queues.exclude(state=Round.State.UNDONE).filter(Exists(shared)).order_by("number").first():
+    queues = queues.exclude(state=Round.State.UNDONE).filter(Exists(shared) | Q(pk__in=withheld))
+    if queue := queues.order_by("number").first():
+        may_have = "which may have" if queue.pk in withheld else "with"
         raise Conflict(
-            f"Round {queue.number}, a relabeling queue with items of round {round_.number}, was created after it, so "
-            "labels given now would count as earlier ones. Delete this draft and create the round again.",
+            f"Round {queue.number}, a relabeling queue {may_have} items of round {round_.number}, was created after "
+            "it, so labels given now would count as earlier ones. Delete this draft and create the round again.",
             code="older_than_queue",
         )
 

@@ -212,7 +212,27 @@ def after_a_pilot(slug: str, differ: bool) -> list[Any]:
     return [*found, [line for line in log.splitlines() if "round opened" in line]]
 
 
-@pytest.mark.parametrize("world", [in_an_open_round, rated_again, training, relabeled, after_a_pilot])
+def older_than_a_queue(slug: str, differ: bool) -> list[Any]:
+    """Olga opens drafts from before a queue, which holds item 1 where raters differ; she labels that item again."""
+    study = new_study(slug)
+    make.rate(make.open_round(study, 3), "item bob carol\n1 hang hang\n2 crash crash\n3 hang hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    for number in (1, 2, 3):
+        asked = rounds.NewRound(raters=["bob", "carol"], issues=[f"acme/rocket#{number}"], raters_per_item=2)
+        rounds.create_round(seat=make.owner_seat(study), asked=asked)
+    make.next_version(study, make.HANG_SPLIT.replace("slug: symptoms", f"slug: {slug}"))
+    make.worklist(study, 2, "\n".join(["item asked raters", *(["1 symptom bob"] if differ else []), "3 symptom bob"]))
+    make.open_round(study, 1, raters=("olga", "zed"))
+    olga, asked_for = Script("olga"), {"unregistered": True, "reason": "-"}
+    answers = [olga.send("POST", f"studies/{slug}/rounds/{number}/open/", asked_for) for number in (2, 3, 4)]
+    assert [each.status_code for each in answers] == [409, 200, 409]
+    assert [each.json()["code"] for each in answers[::2]] == ["older_than_queue"] * 2
+    return [each.json().get("message") for each in answers]
+
+
+@pytest.mark.parametrize(
+    "world", [in_an_open_round, rated_again, training, relabeled, after_a_pilot, older_than_a_queue]
+)
 def test_nothing_hangs_on_what_others_answered(world: Callable[[str, bool], list[Any]]) -> None:
     agreeing, differing = both(world)
     assert agreeing == differing
