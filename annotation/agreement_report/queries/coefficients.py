@@ -139,7 +139,7 @@ def entry(
 ) -> AgreementEntry:
     """The entry of one dimension; kept until answers come to count otherwise."""
     metric = metric_for(found.dimension, asked)
-    question = (replace(asked, dimension=None, metric=metric), round_number, codes)
+    question = (replace(asked, dimension=None, metric=metric), round_number, codes, is_own_question(asked))
     compute = partial(_entry, found, codes, asked, round_number)
     return found.kept("entry", question, compute, classes=(AgreementEntry,))
 

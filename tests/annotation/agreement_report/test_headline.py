@@ -125,6 +125,15 @@ def test_overview_agreement_page_paragraph_checklist_package_and_rest_give_the_s
     assert entry["headline"] is True and entry["rounds"] == [2, 3, 4]
 
 
+def test_which_question_was_asked_first_does_not_tell_which_one_is_the_headline() -> None:
+    three_rounds()
+    olga = Caller("olga")
+    for _ in range(2):
+        for words, is_headline in (("&metric=jaccard", False), ("", True)):
+            found = olga.get(f"studies/study/agreement/?round=headline{words}").json()
+            assert [each["headline"] for each in found] == [is_headline], words
+
+
 def test_without_a_round_everything_is_pooled_as_before_and_is_no_headline() -> None:
     three_rounds()
     olga = Caller("olga")
