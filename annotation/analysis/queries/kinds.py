@@ -23,6 +23,7 @@ from annotation.analysis.queries.plain_values import Plain, labels_of
 from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec, Words, read_question
 from annotation.analysis.saturation import saturation
 from annotation.core.access import Seat
+from annotation.core.errors import Invalid
 from annotation.labels.columns import Ints, NumberColumn, SingleColumn
 
 
@@ -42,7 +43,13 @@ def _shares(
     mark = columns[question.mark]
     assert isinstance(mark, SingleColumn)
     column = columns[question.dimensions[0]] if question.dimensions else None
-    return marks(mark, question.value or "true", column, columns.get(question.by))
+    try:
+        return marks(mark, question.value or "true", column, columns.get(question.by))
+    except KeyError as error:  # there is such a value, as `_check` found, but not among those that are left
+        sentence = (
+            f"“{question.value}” is folded into other categories. Fold less of {mark.title}, or ask for another value."
+        )
+        raise Invalid("Analysis not valid.", fields={"value": [sentence]}) from error
 
 
 def _crosstab(

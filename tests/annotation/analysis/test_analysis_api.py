@@ -144,6 +144,7 @@ REFUSED = [
     ("shares", "mark=nothing", "mark", "Unknown mark “nothing”. Use one of distributed."),
     ("shares", "mark=fixes", "mark", "Unknown mark “fixes”"),
     ("shares", "mark=kind", "value", "Name the category of kind of issue that is the mark."),
+    ("shares", "mark=symptom&value=crash&fold=symptom:2", "value", "“crash” is folded into other categories."),
     ("shares", "mark=kind&value=odd", "value", "Kind of issue has no category “odd”"),
     ("crosstab", "rows=symptom", "columns", "This field is required."),
     ("crosstab", "rows=symptom&columns=symptom", "columns", "Name another dimension than in rows."),
