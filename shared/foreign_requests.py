@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from shared.errors import OpenedElsewhere
 
 _is_opened_elsewhere: ContextVar[bool] = ContextVar("is_opened_elsewhere", default=False)
-OPENED = "A page of another site opened this."
+OPENED = "A page of another site opened this. Open it here if you want to."
 
 
 def is_foreign(request: HttpRequest) -> bool:
