@@ -47,7 +47,7 @@ def change_visibility(*, repository: Repository, user: "User | None", private: b
 def rename_upload(*, repository: Repository) -> Repository:
     """Gives an uploaded repository another name, for the shell: its own can then be used by other issues.
 
-    Whoever uploaded it keeps it, and so do the studies that use its issues. Raises Conflict for what GitHub named.
+    Its uploader keeps it, and so do the studies that use its issues. Raises Conflict for a fetched repository.
     """
     with transaction.atomic():
         hold_issues(repository)

@@ -83,9 +83,9 @@ def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnsw
     version, with what was asked there beside it. Where the rater has none, they stand in for raters who can't sign in:
     what all of those gave alike is the answer to begin with. A stand-in with an answer of their own begins with that
     and sees the others'; not where they are withheld from the stand-in, who labels the item elsewhere. What can't be
-    followed is left blank. A worklist that was undone shows nothing any more: parts of the earlier answers may be
-    matched since. No query for other rounds, at most nine for a relabeling queue, three more for a stand-in, and those
-    of versions that were not read before in this process.
+    followed is left blank. A relabeling queue that was undone shows none: parts of the earlier answers may be matched
+    since. No query for other rounds, at most nine for a relabeling queue, three more for a substitute, and those of
+    versions that were not read before in this process.
     """
     round_ = assignment.round
     if assignment.pk is None or round_.kind != Round.Kind.RELABEL or round_.state == Round.State.UNDONE:
@@ -118,7 +118,7 @@ def prefilled_answer(assignment: Assignment, tree: VersionTree) -> PrefilledAnsw
 def _earlier(assignment: Assignment, *, is_stand_in: bool) -> tuple[list[Assignment], dict[int, Assignment]]:
     """The rater's own earlier assignment, then those of the raters they may stand in for, by code; one query.
 
-    Of others those alone that the migration moved: a round under the worklist's version may be sealed for the stand-in.
+    Of others only those that the migration moved: a round under the queue's version may be sealed for the substitute.
     By the id of one of an undone worklist also the rater's assignment before it.
     """
     round_ = assignment.round

@@ -21,9 +21,9 @@ def match_parts(
     """Says which agreed bug each part of a rater's current answer is, in the order of the parts: [2, 1] swaps two.
 
     The rater's blind answer is matched alike where it has the same parts. What stood before is kept in the audit.
-    `expected` is the number of the revision that was seen: a newer one is Stale. Raises Conflict where a decision
-    stands on a part that would become another bug: reopen it first; and where a relabeling queue asked about the item.
-    Raises Invalid with the fields, Forbidden, Blind.
+    `expected` is the number of the revision that was seen: a newer one is Stale. Raises Conflict where a resolution
+    exists for a part that would become another one (reopen it first), and where a relabeling queue asked about the
+    item. Raises Invalid with the fields, Forbidden, Blind.
     """
     hold_item(seat, round_, item)
     assignment = _assignment(round_, item, rater)

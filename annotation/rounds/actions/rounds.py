@@ -585,7 +585,7 @@ def _require_no_later_queue(seat: Seat, round_: Round) -> None:
     """Raises Conflict where a relabeling queue with a higher number has an item of a round that labels.
 
     What was agreed in the rounds before a queue counts there and is shown with it, also while such a round is resolved.
-    Of an item that is withheld from this person in the queue nobody is told whether it is there: it counts as being so.
+    An item that is withheld from this person counts as one of the queue, so the answer does not tell whether it is.
     """
     if round_.kind == Round.Kind.SCREENING:
         return

@@ -187,7 +187,7 @@ def delete_study(*, seat: Seat, typed: object, send: bool = True) -> Deletion:
         raise Blind("You are a rater in an open round of this study. You can delete it when the round is closed.")
     seat.require_nothing_withheld("The contents of the study")
     study = Study.objects.select_for_update(no_key=True).get(pk=seat.study.pk)
-    # Whoever submits, decides or remarks now waits, and then finds no place in the study: the export holds all that is.
+    # Who submits, resolves or comments now waits, and is no member then. So the export holds all that is in the study.
     list(Round.objects.select_for_update(of=("self",)).filter(study=study).order_by("pk").values_list("pk"))
     seat.require_again()
     if typed != study.slug:

@@ -22,7 +22,7 @@ def _called(name: str) -> Repository:
     return found
 
 
-def _made(name: str, *, private: bool) -> Repository:
+def _change(name: str, *, private: bool) -> Repository:
     return change_visibility(repository=_called(name), user=None, private=private)
 
 
@@ -49,8 +49,8 @@ class Command(ConcordCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            closed = [_made(name, private=True) for name in options["close"]]
-            opened = [_made(name, private=False) for name in options["open"]]
+            closed = [_change(name, private=True) for name in options["close"]]
+            opened = [_change(name, private=False) for name in options["open"]]
             renamed = [(name, rename_upload(repository=_called(name))) for name in options["rename"]]
         except ConcordError as error:
             raise CommandError(error.message) from error
