@@ -7,7 +7,7 @@ CONTROLS = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u20
 
 
 def escaped(text: str) -> str:
-    """A text whose control characters, line breaks too, are written as in Python: `\\\\x1b`."""
+    """A text whose control characters, line breaks too, are written as in Python: `\\x1b`."""
     return text if text.isprintable() else CONTROLS.sub(_escape, text)
 
 
