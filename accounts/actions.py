@@ -295,6 +295,7 @@ def confirm_from_shell(*, user: User) -> int:
 
 @transaction.atomic
 def _confirm(link: PasswordLink, by: User | None) -> None:
+    User.objects.select_for_update(no_key=True).get(pk=link.user_id)  # another link is used before or after it
     if unconfirmed_links(link.user).filter(pk=link.pk).update(confirmed_at=timezone.now()):
         record(verb="password link confirmed", user=by, about=link.user)
     User.objects.filter(pk=link.user_id).update(has_notice=unconfirmed_links(link.user).exists())
@@ -408,8 +409,10 @@ def choose_image_hosts(*, user: User, hosts: Sequence[str]) -> None:
 def end_account(*, user: User) -> None:
     """Nobody signs in as this person any more: tokens, sessions, links and providers end, the e-mail address goes.
 
-    The row stays, with the name: what they did is told by it. Their studies are left before.
+    The row stays, with the name: what they did is told by it. Their studies are left before, which can take a while.
+    Raises Invalid where the password was changed since this person was asked for it.
     """
+    _hold(user)
     user.is_active, user.is_staff, user.is_superuser = False, False, False
     user.save(update_fields=["is_active", "is_staff", "is_superuser"])
     _end_ways_in(user)

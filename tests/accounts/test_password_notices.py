@@ -1,5 +1,6 @@
 """A password set by a link is told on every page until someone confirms it who does not only have that password."""
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from django.conf import settings
 from django.core.cache import cache
 from django.core.management import call_command
+from django.db import connections, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -17,9 +19,10 @@ from accounts.confirmation import Confirmation
 from accounts.models import PasswordLink, ServerEvent, User
 from accounts.queries import ADDRESS_CHANGED, proves_person
 from accounts.sessions import SessionStore, sign_in
+from annotation.members.actions.leaving import close_account
 from shared.errors import Conflict, Invalid
 from tests import builders as make
-from tests.asserts import assert_queries
+from tests.asserts import assert_queries, wait_until_someone_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
 FIRST, BY_LINK, NEXT = "first long password", "password of the link", "password after that"
@@ -232,8 +235,8 @@ def test_ways_in_of_long_ago_stay_and_no_owners_link_ends_any(
     assert actions._end_recent_ways_in(link) == []
 
 
-@pytest.mark.parametrize("way", ["token", "address", "password", "provider"])
-def test_who_confirmed_with_the_old_password_adds_nothing_after_a_link_was_used(alice: User, way: str) -> None:
+@pytest.mark.parametrize("way", ["token", "address", "password", "provider", "closing"])
+def test_who_confirmed_with_the_old_password_changes_nothing_after_a_link_was_used(alice: User, way: str) -> None:
     """A request that began before: its person is the one that was read then."""
     before = User.objects.get(pk=alice.pk)
     used(alice, made_by=make.user("olga", staff=True))
@@ -243,11 +246,12 @@ def test_who_confirmed_with_the_old_password_adds_nothing_after_a_link_was_used(
         "address": lambda: actions.rename_user(user=before, full_name="A", email="t@evil.example", confirmation=old),
         "password": lambda: actions.change_password(user=before, old=FIRST, new=NEXT),
         "provider": lambda: actions.connect_provider(user=before, provider="oidc", uid="7", called="thief"),
+        "closing": lambda: close_account(user=before, typed="alice", confirmation=old),
     }
     with pytest.raises(Invalid, match="changed at the same time"):
         ways[way]()
     alice.refresh_from_db()
-    assert alice.check_password(BY_LINK) and not alice.email
+    assert alice.is_active and alice.check_password(BY_LINK) and not alice.email
     assert not alice.tokens.exists() and not alice.socialaccount_set.exists()
 
 
@@ -258,6 +262,29 @@ def test_a_second_link_leaves_its_own_notice(alice: User) -> None:
     assert client.get("/").content.decode().count(NOTICE) == 2
     assert (confirm(client, first), confirm(client, second)) == (302, 403)
     assert client.get("/").content.decode().count(NOTICE) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_notice_that_is_confirmed_while_another_link_is_used_leaves_the_notice_of_that_one() -> None:
+    alice, olga = make.user("alice", password=FIRST), make.user("olga", staff=True)
+    first = used(alice, made_by=olga)
+    second, _ = actions.make_password_link(user=User.objects.get(pk=alice.pk), made_by=olga)
+
+    def confirm_first() -> None:
+        try:
+            actions.confirm_password_link(link=first, by=olga, began_with=None)
+        finally:
+            connections.close_all()
+
+    confirming = threading.Thread(target=confirm_first)
+    with transaction.atomic():
+        actions.use_password_link(link=second, new=NEXT)
+        confirming.start()
+        wait_until_someone_waits_for_a_lock()
+    confirming.join(60)
+    alice.refresh_from_db()
+    first.refresh_from_db()
+    assert first.confirmed_at is not None and alice.has_notice
 
 
 def test_staff_confirm_for_others_and_nobody_else_does(alice: User) -> None:
