@@ -1,6 +1,7 @@
 """Analysis pages, their figures and tables as files, and saved analyses."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -120,7 +121,8 @@ def figure(request: HttpRequest, slug: str, kind: str, key: str, format: str) ->
     if width not in WIDTHS:
         raise Invalid("This figure can't be drawn.", fields={"width": [f"Write {' or '.join(WIDTHS)}."]})
     question = AnalysisQuery.read(kind, request.GET)
-    figures = found.answer(AnalysisRequest(seat, question)).figures
+    with _noted(seat, question):
+        figures = found.answer(AnalysisRequest(seat, question)).figures
     _record(request, seat, f"figure: {kind}", format, question)
     if key not in figures:
         raise NotFound(f"Figure “{key[:40]}” not found{'. Figures: ' + ', '.join(figures) if figures else ''}.")
@@ -139,7 +141,8 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
         raise NotFound("Tables are csv, tex.")
     question = AnalysisQuery.read(kind, request.GET)
     asked = AnalysisRequest(seat, question)
-    answer = found.answer(asked)
+    with _noted(seat, question):
+        answer = found.answer(asked)
     _record(request, seat, f"table: {kind}", format, question)
     if key not in answer.tables:
         raise NotFound(f"Table “{key[:40]}” not found.")
@@ -151,6 +154,10 @@ def table(request: HttpRequest, slug: str, kind: str, key: str, format: str) -> 
     return _file(shown.as_latex(caption).encode(), "text/x-tex; charset=utf-8", name)
 
 
+def _noted(seat: Seat, question: AnalysisQuery, door: str = reading_log.FILE) -> AbstractContextManager[None]:
+    return reading_log.noting_results(seat, "analysis", door, question.number("round"))
+
+
 def _record(request: HttpRequest, seat: Seat, what: str, format: str, question: AnalysisQuery) -> None:
     """A line of the audit, whether or not there is anything to draw: it tells what was asked for, not what came out."""
     filters: dict[str, object] = {
@@ -158,7 +165,6 @@ def _record(request: HttpRequest, seat: Seat, what: str, format: str, question: 
     }
     if (number := question.number("round")) is not None:
         filters["round"] = number
-    reading_log.note_results(seat, "analysis", reading_log.FILE, question.number("round"))
     record_download(seat=seat, what=what, format=format, method=request.method, **filters)
 
 
@@ -180,7 +186,8 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     asked = AnalysisRequest(seat, question)
-    answer = kind.answer(asked)
+    with _noted(seat, question, reading_log.PAGE):
+        answer = kind.answer(asked)
     slug = seat.study.slug
     query = question.query()
     sections = []
@@ -201,7 +208,6 @@ def _page(
             ]
         sections.append((section, chart, tables, bool(section.table and len(section.table.rows) > 0)))
     versions = versions_to_tell_in(seat)
-    reading_log.note_results(seat, "analysis", reading_log.PAGE, question.number("round"))
     return study_page(
         request,
         seat,

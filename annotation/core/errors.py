@@ -12,6 +12,7 @@ __all__ = [
     "NotFound",
     "OpenedElsewhere",
     "Stale",
+    "UnfitLabels",
     "Unreadable",
     "WrongState",
 ]
@@ -21,6 +22,10 @@ class Blind(Forbidden):
     """Hidden while the round is open and this person rates in it."""
 
     code = "blind"
+
+
+class UnfitLabels(Invalid):
+    """Not valid for the labels that there are: to be told so is to read them."""
 
 
 class WrongState(Conflict):

@@ -21,7 +21,7 @@ from annotation.analysis.api.shapes import (
 from annotation.analysis.queries import answer, plain_answer
 from annotation.analysis.queries.effort import MEASURES
 from annotation.analysis.queries.questions import PARTS
-from annotation.assignments.actions.reading_log import REST, note_results
+from annotation.assignments.actions.reading_log import REST, noting_results
 from annotation.core.api_requests import seat_of
 from annotation.labels.columns import LEVELS
 
@@ -65,8 +65,8 @@ def answered(request: Request, slug: str, kind: str) -> Response:
     """What a study's agreed labels say to a question of this kind; for all members who are not blind."""
     words: dict[str, Any] = dict(request.query_params.lists())
     seat = seat_of(request, slug)
-    found = answer(seat, kind, words)
-    note_results(seat, f"analysis: {kind}", REST)
+    with noting_results(seat, f"analysis: {kind}", REST):
+        found = answer(seat, kind, words)
     return Response(plain_answer(found))
 
 

@@ -20,7 +20,7 @@ from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec
 from annotation.analysis.saturation import Saturation
 from annotation.analysis.shares import AnalysisTooLarge, ExcludedParts, without_intervals
 from annotation.core.access import Seat
-from annotation.core.errors import Invalid
+from annotation.core.errors import Invalid, UnfitLabels
 from annotation.labels.columns import Columns, Flags, Ints, MultiColumn, NumberColumn, SingleColumn, n_different
 from annotation.labels.queries.label_columns import no_labels
 from shared.wording import plural
@@ -93,7 +93,7 @@ def answer_question(
     try:
         found = compute(question, columns, chosen.items, number)
     except AnalysisTooLarge as error:
-        raise Invalid("Analysis not valid.", fields={error.word: [str(error)]}) from error
+        raise UnfitLabels("Analysis not valid.", fields={error.word: [str(error)]}) from error
     if selection.n_items < selection.n_parts and has_shares_of_parts(found):
         found = without_intervals(found, f"{selection.dependence} Ask for items of a single part to have one.")
     return AnalysisResult(question, labels, selection, rows, columns, number, folded, found)
@@ -284,10 +284,10 @@ def _check_size(columns: Mapping[str, Column], question: AnalysisQuestion, spec:
     pairs = [a * b for a, b in pairwise(sizes)]
     if question.measure and groups > MOST_GROUPS:
         sentence = f"There are {groups} groups. Fold them to at most {MOST_GROUPS}."
-        raise Invalid("Analysis not valid.", fields={spec.group: [sentence]})
+        raise UnfitLabels("Analysis not valid.", fields={spec.group: [sentence]})
     if not spec.is_of_sets and max([*pairs, *sizes, 1]) * groups > MOST_CELLS:
         sentence = f"The table would have more than {MOST_CELLS} cells. Fold rare categories, or choose a higher level."
-        raise Invalid("Analysis not valid.", fields={"fold": [sentence]})
+        raise UnfitLabels("Analysis not valid.", fields={"fold": [sentence]})
 
 
 def _number(seat: Seat, columns: Columns, question: AnalysisQuestion) -> NumberColumn:

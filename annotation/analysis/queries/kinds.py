@@ -23,7 +23,7 @@ from annotation.analysis.queries.plain_values import Plain, labels_of
 from annotation.analysis.queries.questions import AnalysisQuestion, QuestionSpec, Words, read_question
 from annotation.analysis.saturation import saturation
 from annotation.core.access import Seat
-from annotation.core.errors import Invalid
+from annotation.core.errors import UnfitLabels
 from annotation.labels.columns import Ints, NumberColumn, SingleColumn
 
 
@@ -49,7 +49,7 @@ def _shares(
         sentence = (
             f"“{question.value}” is folded into other categories. Fold less of {mark.title}, or ask for another value."
         )
-        raise Invalid("Analysis not valid.", fields={"value": [sentence]}) from error
+        raise UnfitLabels("Analysis not valid.", fields={"value": [sentence]}) from error
 
 
 def _crosstab(

@@ -1,6 +1,7 @@
 """Reading log: audit entries about who read answers, or results, of rounds under way."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -12,7 +13,7 @@ from annotation.assignments.actions.reading_locks import wait_for_assignments
 from annotation.assignments.queries import DRAFT_READ, READ
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, READER, Seat, get_seat
 from annotation.core.audit import record
-from annotation.core.errors import Blind, OpenedElsewhere
+from annotation.core.errors import Blind, OpenedElsewhere, UnfitLabels
 from annotation.labels.answers import digest
 from annotation.labels.queries.cached_statistics import standings
 from annotation.models import AuditEvent, InboxLine, ProposalOutcome, Round
@@ -60,6 +61,17 @@ def note_results(seat: Seat, what: str, door: str, number: int | None = None) ->
         rounds = rounds.filter(Q(number=number) | Exists(queue.filter(number__gt=OuterRef("number"))))
     if _note(seat, rounds, what, door):
         _look_again(seat)
+
+
+@contextmanager
+def noting_results(seat: Seat, what: str, door: str, number: int | None = None) -> Iterator[None]:
+    """The same after the block, which makes the answer, and where it is refused by what the labels are."""
+    try:
+        yield
+    except UnfitLabels:
+        note_results(seat, what, door, number)
+        raise
+    note_results(seat, what, door, number)
 
 
 def note_inbox(user: User, lines: Iterable[InboxLine], door: str) -> None:

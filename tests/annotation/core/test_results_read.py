@@ -57,6 +57,23 @@ def test_a_rater_who_read_results_of_a_round_that_is_resolved_is_no_blind_third_
     assert ask(item=free.identifier, rater="carol", unblinded=True).json()["unblinded"] is True
 
 
+@pytest.mark.parametrize("door", ["REST", "page", "file"])
+def test_who_is_told_that_a_label_is_too_rare_for_a_question_has_read_it(door: str) -> None:
+    """The category is there, and folded: so it was agreed on, and less often than that."""
+    _, free = resolving_with_carol_free()
+    question = "?mark=symptom&value=crash&fold=symptom:9"
+    paths = {"page": "analysis/shares/", "file": "analysis/shares/table/shares.csv"}
+    if door == "REST":
+        answer = read_by("carol", f"analysis/shares/{question}")
+    else:
+        carol = Client()
+        carol.force_login(make.user("carol"))
+        answer = carol.get(f"/studies/study/{paths[door]}{question}")
+    assert answer.status_code == 422 and "is folded into other categories" in answer.content.decode()
+    assert [who for who, _, _ in reads()] == ["carol"]
+    rejected(ask(item=free.identifier, rater="carol"))
+
+
 @pytest.mark.parametrize("path", ["labels/", "labels/?format=csv", "analysis/counts/?dimension=symptom"])
 def test_who_read_results_of_a_later_closed_queue_is_no_blind_third_rater_of_a_round_before_it(path: str) -> None:
     """What was agreed in the earlier round is among them, also if that round was opened last."""
