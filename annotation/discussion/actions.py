@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.core.access import Seat, hold_state
+from annotation.core.access import Seat, get_seat, hold_state
 from annotation.core.errors import Invalid, NotFound, Stale, WrongState
 from annotation.discussion.mentions import mentioned_members
 from annotation.discussion.queries import own_answer, people
@@ -17,7 +17,7 @@ from annotation.labeling.queries.assignments import answer_of
 from annotation.labels.answers import MOST_PARTS, applies, read_decision
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
-from annotation.models import Annotation, Assignment, InboxLine, Item, Membership, Remark, Round, RoundItem, Study
+from annotation.models import Annotation, Assignment, InboxLine, Item, Remark, Round, RoundItem, Study
 from shared.storable_json import check_storable
 from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version
@@ -33,13 +33,12 @@ def write_remark(*, seat: Seat, round_: Round, item: Item, text: str, part: int 
     Only members who take part in the discussion are told. Raises Invalid with the fields, Blind, Forbidden, NotFound,
     WrongState.
     """
+    check_storable({"text": text})
+    round_.state = hold_state(round_.pk) or round_.state
+    seat = get_seat(seat.user, seat.study.slug)  # who waited for the round knows only the roles of before
     seat.require_discussion(round_)
     seat.require_sight_of(round_, item)
     assert seat.membership is not None
-    check_storable({"text": text})
-    hold_state(round_.pk)
-    if not Membership.objects.filter(pk=seat.membership.pk, user=seat.user.pk).exists():
-        raise NotFound(f"Study “{seat.study.slug}” not found, or you are not a member.")
     round_item = RoundItem.objects.counting().filter(round=round_, item=item).first()
     if round_item is None:
         raise NotFound(f"{item.identifier} is not in round {round_.number}.")

@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotation.choosing.actions.samples import screen_items
 from annotation.core.access import Seat, changing, get_item, get_seat
 from annotation.core.errors import Forbidden, NotFound
+from annotation.discussion.actions import write_remark
 from annotation.exports.actions import request_export
 from annotation.invitations.actions.invitations import invite
 from annotation.labeling.actions import answers
@@ -109,6 +110,17 @@ def test_an_adjudicator_who_is_one_no_more_decides_nothing_that_waited_for_it(le
 
 
 @pytest.mark.parametrize("leaves", [False, True])
+def test_who_decides_no_more_writes_no_remark_that_waited_for_it(leaves: bool) -> None:
+    study = with_carl("owner", "adjudicator")
+    round_ = make.rate(study.rounds.get(), "item bob carol\n1 crash hang\n2 crash hang\n3 crash crash")
+    waiting = get_seat(make.user("carl"), "study")
+    item = get_item(waiting, "acme/rocket#1")
+    end_roles(study, leaves=leaves)
+    with pytest.raises(NotFound if leaves else Forbidden):
+        write_remark(seat=waiting, round_=round_, item=item, text="Hm.")
+
+
+@pytest.mark.parametrize("leaves", [False, True])
 def test_what_is_written_into_the_audit_needs_the_role_that_it_began_with(leaves: bool) -> None:
     """Whatever it waited for in between."""
     study = with_carl("owner", "adjudicator")
@@ -136,7 +148,7 @@ READS = {
     "studies/study/agreement/": ("owner", "annotation.agreement_report.api.results.note_results"),
     "studies/study/analysis/counts/?dimension=symptom": (
         "adjudicator",
-        "annotation.analysis.api.analysis.note_results",
+        "annotation.assignments.actions.reading_log.note_results",
     ),
 }
 PAGES = {
