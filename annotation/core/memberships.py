@@ -43,9 +43,9 @@ def account_named(seat: Seat, username: object) -> User | None:
 
 
 def place_of(study: Study, user: User) -> Membership | None:
-    """Someone's membership, also one that they left or are invited to."""
+    """Someone's membership, also one that they left or are invited to, locked until the commit."""
     theirs = Q(user=user) | Q(former_user=user) | Q(invited_user=user)
-    return Membership.objects.filter(theirs, study=study).first()
+    return Membership.objects.select_for_update(of=("self",), no_key=True).filter(theirs, study=study).first()
 
 
 def come_in(membership: Membership, user: User) -> bool:

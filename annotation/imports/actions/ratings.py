@@ -496,7 +496,7 @@ class _Import:
             if RATER not in member.roles:
                 require_may_change_members(self.seat.user)
                 member.roles = [role for role in Membership.Role.values if role == RATER or role in member.roles]
-                member.save()
+                member.save(update_fields=["roles", "code"] if member.pk else None)
             found[rater] = member
         return {rater: found[rater] for rater in self.sheet.raters}
 

@@ -14,6 +14,7 @@ from annotation.choosing.queries.samples import SampleRequest, draft
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
+from annotation.core.locks import hold_study
 from annotation.core.memberships import place_of
 from annotation.members.actions.members import set_member
 from annotation.models import Round, Study
@@ -127,7 +128,9 @@ def set_raters(*, seat: Seat, names: Sequence[str], labels_too: bool) -> None:
         raise Invalid("A round needs a rater.", fields={"names": ["Name a rater, or label yourself."]})
 
 
+@transaction.atomic
 def _add_rater(seat: Seat, name: str) -> None:
+    hold_study(seat)
     found = User.named(name).filter(elsewhere="").first()
     place = place_of(seat.study, found) if found else None
     roles = place.roles if place is not None and (place.user_id or place.is_invited) else []

@@ -1,19 +1,24 @@
 """Raters who are away get no items until the day of their return, and what they have is kept for them."""
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connections, transaction
 from django.test import Client
 from django.utils import timezone
 
 from annotation.assignments.jobs import rule_round
 from annotation.assignments.queries import leaving
+from annotation.invitations.actions.invitations import accept_invitation, invite
+from annotation.members.actions.members import set_member
 from annotation.models import Assignment, AuditEvent, Draft, Membership, Round, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
 from tests.annotation.rounds.test_raters_of_open_rounds import THREE, held, row_of
+from tests.asserts import wait_until_someone_waits_for_a_lock
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +59,32 @@ def test_an_absent_rater_gets_nothing_and_finds_everything_again(mode: str) -> N
     assert following["item"] != first["item"] and following["total"] == 6
     events = AuditEvent.objects.filter(verb="absence set").order_by("pk").values_list("detail", flat=True)
     assert [each["until"] for each in events] == [day(7), day(7), None]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["roles", "link"])
+def test_an_absence_is_kept_that_is_set_while_the_roles_change(way: str) -> None:
+    study, _ = a_round()
+    link = invite(seat=make.owner_seat(study), roles=["reader"])[1]
+    until = timezone.now().date() + timedelta(days=7)
+
+    def change_roles() -> None:
+        try:
+            if way == "link":
+                accept_invitation(user=make.user("bob"), plaintext=link)
+            else:
+                set_member(seat=make.owner_seat(study), username="bob", roles=["rater", "reader"])
+        finally:
+            connections.close_all()
+
+    changing = threading.Thread(target=change_roles)
+    with transaction.atomic():
+        Membership.objects.filter(code="R1").update(away_until=until)
+        changing.start()
+        wait_until_someone_waits_for_a_lock()
+    changing.join(60)
+    member = Membership.objects.get(code="R1")
+    assert (member.roles, member.away_until) == (["rater", "reader"], until)
 
 
 def test_the_owner_sets_and_sees_absences_and_nobody_else_does() -> None:
