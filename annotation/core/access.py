@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Lower
 
 from accounts.models import User
@@ -600,8 +600,8 @@ def _elsewhere(n_rates: int, *, is_asked: bool, is_link: bool) -> CompiledQuery[
     """Places of the items that someone rates in `n_rates` rounds, or is asked about as an arbiter, in other rounds.
 
     With each relabeling round of the same taxonomy, be it a place of the item or not; for a link, which counts as a
-    rater of every round under way, also where the item is in these alone. Its arguments are the study, the member if
-    `is_asked`, and the rounds.
+    rater of every round under way, also where the item is in these alone, and the items of a queue under way in later
+    queues. Its arguments are the study, the member if `is_asked`, and the rounds.
     """
 
     def places(study: int, *more: int) -> QuerySet[RoundItem, tuple[int, int]]:
@@ -619,10 +619,13 @@ def _elsewhere(n_rates: int, *, is_asked: bool, is_link: bool) -> CompiledQuery[
         others = every.exclude(round__in=rates)
         # What is in a relabeling queue follows from labels of other rounds, also for who rates in it.
         queue = f"{taxonomy}__versions__rounds"
-        queues = (every if is_link else others).filter(
-            **{f"{queue}__study": study, f"{queue}__kind": Round.Kind.RELABEL}
-        )
-        return others.values_list("round_id", "item_id").union(queues.values_list(queue, "item_id"), all=True)
+        is_queue = {f"{queue}__study": study, f"{queue}__kind": Round.Kind.RELABEL}
+        queues = [(every if is_link else others).filter(**is_queue)]
+        if is_link:  # so does what is in a queue after one that is under way
+            of_queues = RoundItem.objects.filter(round__in=rates, round__kind=Round.Kind.RELABEL).order_by()
+            queues.append(of_queues.filter(**is_queue, **{f"{queue}__number__gt": F("round__number")}))
+        rows = (each.values_list(queue, "item_id") for each in queues)
+        return others.values_list("round_id", "item_id").union(*rows, all=True)
 
     return CompiledQuery(places, *[int] * (1 + is_asked + n_rates))
 

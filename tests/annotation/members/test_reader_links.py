@@ -349,3 +349,27 @@ def test_a_link_counts_no_third_rater_of_a_round_that_is_resolved(is_answered: b
     if is_answered:
         make.submit(first, "zed", 1, {"symptom": ["hang"]})
     assert [re.findall(r"\d+ of \d+|\d+ finished", words(client, path)[1]) for path in paths] == before
+
+
+@pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED])
+def test_a_link_does_not_tell_which_items_of_a_queue_under_way_a_later_one_has(state: str) -> None:
+    """They follow from what was answered in the one before, and the later one carries its labels."""
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 hang hang\n2 hang hang")
+    close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol\n2 symptom bob,carol")
+    make.rate(queue, "item bob carol\n1 hang-a hang-a\n2 hang-b hang-b")
+    make.next_version(study, make.HANG_SPLIT.replace("Hang A", "Hang at start"))
+    make.worklist(study, 3, "item asked raters\n1 symptom bob,carol", state=state)
+    client = opened(link(study)[1])
+    for path, told in (
+        ("items/?round=3", "rocket#1"),
+        ("items/{1}/", "Round 3"),
+        ("exports/labels.csv?round=3", "hang"),
+    ):
+        status, page = words(client, path)
+        assert (status == 403 or told not in page) and status in (200, 403), path
+    assert "rocket#1" in words(client, "items/?round=2")[1]
+    close_round(seat=make.owner_seat(study), number=2)
+    assert "rocket#1" in words(client, "items/?round=3")[1]
