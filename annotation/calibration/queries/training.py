@@ -566,10 +566,16 @@ def seen_answers(round_: Round, raters: Collection[int], items: Collection[int])
 
 
 def _under_way(round_: Round, items: Collection[int]) -> set[int]:
-    """Which of these items are in another open round of the study that shows no earlier labels; one query."""
-    places = RoundItem.objects.filter(round__study=round_.study_id, round__state=Round.State.OPEN, item__in=list(items))
+    """Which of these items someone labels, or is asked about as a third rater, in another round; one query.
+
+    That is an open round of the study that shows no earlier labels, or any round with a third rater's open answer.
+    """
+    of_study = {"round__study": round_.study_id, "item__in": list(items)}
+    places = RoundItem.objects.filter(round__state=Round.State.OPEN, **of_study)
     places = places.exclude(round=round_).exclude(round__kind=Round.Kind.RELABEL)
-    return set(places.order_by().values_list("item", flat=True))
+    asked = Assignment.objects.filter(EXTRA_RATERS, state__in=Assignment.UNFINISHED, **of_study).exclude(round=round_)
+    rows = (each.order_by().values_list("item", flat=True) for each in (places, asked))
+    return set(next(rows).union(*rows))
 
 
 def _could_know(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:

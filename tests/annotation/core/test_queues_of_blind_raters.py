@@ -11,12 +11,14 @@ from django.db import transaction
 from django.test import Client
 
 from annotation.calibration.queries.training import seen_answers
-from annotation.core.access import get_item
+from annotation.core.access import get_item, get_round
+from annotation.discussion.actions import write_remark
 from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
 from annotation.members.actions import members
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Assignment, AuditEvent, Export, InboxLine, Item, Membership, Round, RoundRater, Study
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
@@ -193,6 +195,26 @@ def test_who_could_know_training_items_does_not_hang_on_what_a_queue_held() -> N
     draft = rounds.create_round(seat=make.owner_seat(study), asked=asked)
     assert again.state == Round.State.OPEN and len(items) == 2
     assert seen_answers(draft, [make.member(study, "bob").pk], items) == set()
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_who_discussed_an_item_is_not_told_while_a_third_rater_is_to_answer_there(is_asked: bool) -> None:
+    """Who is asked may own the study, and see which raters know a training item."""
+    study = make.study("study", raters=("al", "carl", "zed"))
+    owner, eve = make.owner_seat(study), make.user("eve").username
+    members.add_member(seat=owner, username=eve, roles=["adjudicator", "rater"])
+    make.accept(eve)
+    make.rate(make.open_round(study, 1, raters=("al", "zed")), "item al zed\n1 hang crash")
+    decider = make.seat(study, eve)
+    item = get_item(decider, "acme/rocket#1")
+    if is_asked:
+        ask_third_rater(seat=owner, round_=get_round(owner, 1), item=item, rater="carl")
+    write_remark(seat=decider, round_=get_round(decider, 1), item=item, text="Look.")
+    members.set_member(seat=owner, username=eve, roles=["rater"])
+    asked = rounds.NewRound(raters=[eve], raters_per_item=1, issues=["acme/rocket#1"])
+    draft = rounds.create_round(seat=owner, asked=asked)
+    known = make.member(study, eve).pk
+    assert seen_answers(draft, [known], [item.pk]) == (set() if is_asked else {(item.pk, known)})
 
 
 def test_a_sheet_does_not_tell_who_is_in_a_queue_by_who_could_read_it() -> None:
