@@ -26,6 +26,7 @@ from shared.file_modes import openings
 FAILED_DAYS = 7
 SHOWN_MOST = 30
 TABLES_MOST = 10
+MEGABYTE = 1024 * 1024
 LITTLE_ROOM = 1024**3
 ERRORS = {"deletion": "error", "rules": "rules_error"}
 """Of kinds whose rows have no state of their work the column of why it failed; blank: it waits or goes on."""
@@ -196,16 +197,17 @@ class DatabaseTable:
 
 
 def largest_tables() -> list[DatabaseTable]:
-    """The largest tables; one query.
+    """The largest tables, in megabytes that are begun; one query.
 
-    Without numbers of rows: from those, staff who rate would learn what kind of answer each submit of others was.
+    Without numbers of rows, and not by pages, of which a long answer fills several at once: from those, staff who rate
+    would learn what kind of answer each submit of others was.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relname, pg_total_relation_size(relid) FROM pg_stat_user_tables ORDER BY 2 DESC LIMIT %s",
             [TABLES_MOST],
         )
-        return [DatabaseTable(*row) for row in cursor.fetchall()]
+        return [DatabaseTable(name, -(-n_bytes // MEGABYTE) * MEGABYTE) for name, n_bytes in cursor.fetchall()]
 
 
 def database() -> dict[str, Any]:
