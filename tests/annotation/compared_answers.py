@@ -89,6 +89,11 @@ class Sources:
         return True
 
 
+def said_of(answer: Any) -> str:
+    """Status, head and body, without what changes with the minute."""
+    return BADGE.sub("", AGES.sub("", f"{answer.status_code}\n{compared(words_of(answer))}"))
+
+
 @dataclass
 class Answer:
     """What someone was answered: status, head and body, without what changes with the minute."""
@@ -123,8 +128,7 @@ def walked(
         with transaction.atomic():
             with sources.noted():
                 answer = visitor.get(base, path)
-                said = BADGE.sub("", AGES.sub("", f"{answer.status_code}\n{compared(words_of(answer))}"))
-            found[base + path] = Answer(said, sources, more())
+            found[base + path] = Answer(said_of(answer), sources, more())
             transaction.set_rollback(True)
     return found
 
@@ -147,10 +151,11 @@ def changed(one: Answers, other: Answers) -> list[str]:
 
 def differences(one: Answers, other: Answers) -> str:
     """The addresses that are answered otherwise, each with the words around its first difference."""
-    return "\n".join(f"{path}: {_first(one[path].said, other[path].said)}" for path in changed(one, other))
+    return "\n".join(f"{path}: {first_difference(one[path].said, other[path].said)}" for path in changed(one, other))
 
 
-def _first(one: str, other: str) -> str:
+def first_difference(one: str, other: str) -> str:
+    """The words around it in both."""
     at = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return f"{one[max(at - 60, 0) : at + 60]!r} | {other[max(at - 60, 0) : at + 60]!r}"
 

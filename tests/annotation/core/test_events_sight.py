@@ -1,7 +1,8 @@
 """What others do about an item is told nowhere to someone who labels it again, whatever they did before."""
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from annotation.core.access import get_item, get_round
 from annotation.core.errors import Conflict, WrongState
 from annotation.discussion.actions import write_remark
 from annotation.members.actions.members import add_member
-from annotation.models import Assignment, Item, Plan, Proposal, Round, Study
+from annotation.models import Annotation, Assignment, Item, Plan, Proposal, Rating, Round, RoundItem, Study
 from annotation.proposals.actions import settle_proposals
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import resolve
@@ -21,7 +22,7 @@ from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
-from tests.annotation.compared_answers import Address, all_said
+from tests.annotation.compared_answers import Address, all_said, history_rewritten, said_of
 from tests.annotation.permission_study import BASE, PAGES, Visitor
 
 pytestmark = [pytest.mark.django_db, pytest.mark.soak, pytest.mark.timeout(3600)]
@@ -62,14 +63,24 @@ def build_with_queue(state: str | None) -> Study:
         make.submit(first, name, 1, parts=parts(*FIRST), memo=f"of {name}")
         make.submit(first, name, 2, {}, proposals={"symptom": {"name": proposed, "memo": f"of {name}"}})
     make.rate(first, "item bob carol\n3 crash crash\n4 hang hang")
+    draft(study, 1, 4)
+    draft(study, 3)
     if state is not None:
         _relabel(study, state)
-    asked = rounds.NewRound(
-        raters=["bob", "al", "olga", "ada"], issues=["acme/rocket#1", "acme/rocket#2"], raters_per_item=4
-    )
-    last = rounds.create_round(seat=make.owner_seat(study), asked=asked)
+    last = draft(study, 1, 2)
     rounds.open_round(seat=make.owner_seat(study), number=last.number, reason="-", unregistered=True)
+    draft(study, 3)
     return study
+
+
+def draft(study: Study, *numbers: int) -> Round:
+    """A round that asks bob, al, olga and ada about these items."""
+    return rounds.create_round(
+        seat=make.owner_seat(study),
+        asked=rounds.NewRound(
+            raters=["bob", "al", "olga", "ada"], issues=[f"acme/rocket#{n}" for n in numbers], raters_per_item=4
+        ),
+    )
 
 
 def _relabel(study: Study, state: str) -> None:
@@ -150,6 +161,20 @@ def answer_otherwise(study: Study) -> None:
     all_said(first_of(study), item, make.member(study, "bob"), "slow")
 
 
+def never_asked(study: Study) -> None:
+    """As if the queue did not have item 1, because its labels did not change."""
+    of_item = {"round": queue_of(study), "item": Item.objects.get(study=study, identifier="acme/rocket#1")}
+    asked = Assignment.objects.filter(**of_item)
+    with history_rewritten():
+        for rows in (
+            Rating.objects.filter(**of_item),
+            Annotation.objects.filter(assignment__in=asked),
+            asked,
+            RoundItem.objects.filter(**of_item),
+        ):
+            rows._raw_delete(rows.db)
+
+
 EVENTS: dict[str, Callable[[Study], object]] = {
     "item 1 resolved": lambda study: decide(study, first_of(study), 1),
     "item 2 resolved": lambda study: decide(study, first_of(study), 2),
@@ -165,6 +190,7 @@ EVENTS: dict[str, Callable[[Study], object]] = {
     "queue resolved": lambda study: decide(study, queue_of(study), 1),
     "queue discussed": lambda study: remark(study, queue_of(study), 1),
     "answered otherwise": answer_otherwise,
+    "item 1 not asked": never_asked,
 }
 
 
@@ -232,3 +258,137 @@ def test_nothing_that_happens_to_an_item_is_told_to_who_labels_it_again(study: S
         wrong += [f"{name}: {each}" for each in told if each]
     assert not wrong, "\n".join(wrong)
     assert len(happened) >= len(EVENTS) - 5, happened
+
+
+Act = tuple[str, str, dict[str, Any]]
+"""Method, address and body."""
+
+
+def acts(study: Study) -> Iterator[Act]:
+    """What an owner, an adjudicator or a rater may want to change about items 1, 2 and 4 in any round, over REST."""
+    numbers = list(study.rounds.order_by("number").values_list("number", flat=True))
+    places = [(n, f"acme/rocket#{item}") for n in numbers for item in (1, 2, 4)]
+    codes = {name: make.member(study, name).code for name in ("bob", "carol", "al", "zed")}
+    for n in numbers:
+        at = f"rounds/{n}/"
+        changes: dict[str, list[dict[str, Any]]] = {
+            "open/": [{}, {"unregistered": True, "reason": "-"}],
+            "resolve/": [{}, {"withdraw": True}],
+            "close/": [{}, {"leave_open": True}],
+            "return-to-draft/": [{}],
+            "rules/": [{}],
+            "raters/": [
+                {"user": name, "unblinded": is_so} for name in ("zed", "carol", "eve") for is_so in (False, True)
+            ],
+        }
+        for path, bodies in changes.items():
+            for body in bodies:
+                yield "post", at + path, body
+        yield "delete", at, {}
+        yield "patch", at, {"due_on": "2099-01-01"}
+        yield "patch", at + "training/", {"gold_minimum": {"share": 0.5}}
+        for number in (1, 2, 4):
+            yield "patch", at + "training/", {"known": {f"acme/rocket#{number}": {"symptom": ["crash"]}}}
+        for code in codes.values():
+            yield "patch", at + f"raters/{code}/", {"quota": 1}
+            yield "post", at + f"raters/{code}/withdraw/", {}
+            yield "post", at + f"raters/{code}/admit/", {"reason": "-"}
+            yield "post", at + f"third-raters/{code}/withdraw/", {}
+            yield "post", at + f"third-raters/{code}/remind/", {}
+    for n, item in places:
+        place = {"round": n, "item": item}
+        yield "post", "third-raters/", place
+        for name in ("zed", "al", "bob"):
+            for more in ({}, {"unblinded": True}):
+                yield "post", "third-raters/", {**place, "rater": name, **more}
+        for part in (1, 2):
+            decided = {**place, "part": part, "dimension": "symptom"}
+            yield "post", "resolutions/", {**decided, "values": ["crash"], "method": "owner", "expected": None}
+            yield "post", "resolutions/", {**decided, "values": ["hang-a"], "method": "discussion", "rationale": "-"}
+            yield "post", "resolutions/", {**decided, "reopen": True}
+            yield "post", "resolutions/", {**decided, "no_part": True}
+            yield "post", "remarks/", {**decided, "text": "Hm."}
+        yield "post", "remarks/", {**place, "text": "Hm."}
+        for parts_ in ([1, 2], [2, 1], [1]):
+            yield "post", "matches/", {**place, "rater": codes["bob"], "parts": parts_}
+        yield "post", "proposals/", {**place, "dimension": "symptom", "name": "Slow start"}
+    for number in (1, 2, 4):
+        item = f"acme/rocket#{number}"
+        only: dict[str, Any] = {"issues": [item], "raters": ["al", "zed"], "raters_per_item": 2, "seed": 7}
+        yield "post", "rounds/", only
+        yield "post", "rounds/", {**only, "kind": "pilot", "taxonomy_version": 1}
+        yield "post", "rounds/", {**only, "mode": "pool"}
+        yield "post", "rounds/", {**only, "kind": "screening", "reasons": ["no bug"]}
+        yield "post", "rounds/", {**only, "known": {item: {"symptom": ["crash"]}}}
+        trained = {"issues": ["acme/rocket#3"], "n_training": 1, "training_round": 1}
+        yield "post", "rounds/", {**only, **trained, "raters": ["al"], "raters_per_item": 1}
+        yield "post", "screening/", {"items": [item], "screening": "out", "reason": "no bug"}
+        yield "post", "changes/repin/", {"items": [item]}
+    yield "post", "screening/", {"filter": {"search": "hang"}, "screening": "out", "reason": "no bug"}
+    yield "post", "changes/repin/", {"all": True}
+    for proposal in Proposal.objects.filter(round__study=study).order_by("pk"):
+        for body in ({"map_to": "crash"}, {"decline": "-"}, {"accept": {"name": "Stall"}}):
+            yield "post", f"proposals/{proposal.public_id}/", body
+    for to in study.taxonomy.versions.values_list("number", flat=True):
+        yield "post", "plans/", {"to": to}
+    for plan in Plan.objects.filter(study=study):
+        yield "post", f"plans/{plan.pk}/run/", {}
+        yield "post", f"plans/{plan.pk}/undo/", {}
+    for name in ("bob", "carol", "al", "zed", "eve"):
+        for roles in (["rater"], ["owner", "rater"], ["reader"], []):
+            yield "post", "members/", {"user": name, "roles": roles}
+        yield "post", "away/", {"user": name, "until": "2099-01-01"}
+    yield "post", "members/", {"user": "al", "roles": ["rater"], "kind": "machine",
+                               "machine": {"name": "m", "version": "1", "prompt": "p"}}  # fmt: skip
+    yield "post", "away/", {"until": "2099-01-01"}
+    for what in ("labels", "ratings", "agreement", "whole", "package"):
+        yield "post", "exports/", {"what": what, "format": "csv"}
+        for n in numbers:
+            yield "post", "exports/", {"what": what, "format": "csv", "round": n}
+    for setting in ("third_rater", "majority", "names_shown", "archived"):
+        yield "patch", "", {setting: True}
+    for settings in ({"resolve_when": "item"}, {"headline": [1]}, {"applies": "both"}, {"screened_out": "keep"}):
+        yield "patch", "", settings
+
+
+NUMBERED = re.compile(r'"(?:id|group|at|\w+_at|expected)": ?[^,}]+')
+"""What each new row has of its own."""
+
+
+def acted(visitor: Visitor, done: Sequence[Act]) -> dict[str, str]:
+    """What someone is answered to each act, which is taken back."""
+    found = {}
+    for method, path, body in done:
+        with transaction.atomic():
+            answer = visitor.client.generic(
+                method.upper(), f"{BASE}studies/study/{path}", json.dumps(body), "application/json",
+                headers=visitor.headers,
+            )  # fmt: skip
+            found[f"{method} {path} {json.dumps(body)}"] = NUMBERED.sub("", said_of(answer))
+            transaction.set_rollback(True)
+    return found
+
+
+@pytest.mark.parametrize("viewer", VIEWERS)
+def test_no_act_is_answered_otherwise_by_what_happened_to_an_item(study: Study, viewer: str) -> None:
+    visitor, wrong, happened = Visitor(viewer), [], set()
+    done = list(acts(study))
+    before = acted(visitor, done)
+    for name, event in EVENTS.items():
+        with transaction.atomic():
+            try:
+                event(study)
+            except (Conflict, WrongState):
+                transaction.set_rollback(True)
+                continue
+            cache.clear()
+            after = acted(visitor, done)
+            transaction.set_rollback(True)
+        happened.add(name)
+        wrong += [
+            f"{name}: {act}: {compared_answers.first_difference(before[act], after[act])}"
+            for act in before
+            if before[act] != after[act]
+        ]
+    assert not wrong, "\n".join(wrong)
+    assert len(happened) >= len(EVENTS) - 6, happened
