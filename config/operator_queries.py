@@ -204,10 +204,11 @@ def largest_tables() -> list[DatabaseTable]:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT relname, pg_total_relation_size(relid) FROM pg_stat_user_tables ORDER BY 2 DESC LIMIT %s",
-            [TABLES_MOST],
+            "SELECT relname, (pg_total_relation_size(relid) + %s - 1) / %s * %s AS n_bytes FROM pg_stat_user_tables"
+            " ORDER BY n_bytes DESC, relname LIMIT %s",
+            [MEGABYTE, MEGABYTE, MEGABYTE, TABLES_MOST],
         )
-        return [DatabaseTable(name, -(-n_bytes // MEGABYTE) * MEGABYTE) for name, n_bytes in cursor.fetchall()]
+        return [DatabaseTable(*row) for row in cursor.fetchall()]
 
 
 def database() -> dict[str, Any]:
