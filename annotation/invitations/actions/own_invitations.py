@@ -21,6 +21,7 @@ def accept(*, user: User, key: str) -> Membership:
     """
     found = get_own_invitation(user, key)
     Study.objects.select_for_update(no_key=True).get(pk=found.study_id)
+    Membership.objects.select_for_update(no_key=True).get(pk=found.pk)  # its absence is set without holding the study
     found = get_own_invitation(user, key)
     require_no_demo_person(user, found.study)
     come_in(found, user)
