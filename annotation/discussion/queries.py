@@ -31,6 +31,8 @@ from taxonomy.queries import published_version
 from taxonomy.tree import TreeDimension, VersionTree
 
 BEHIND, AHEAD = 12, 40
+RATER_NAMES = ("rater__user", "rater__former_user", "rater__formerly")
+"""What names of raters are made of."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +49,12 @@ class MemberNames:
         named |= {folded(each.user.told_name): each.pk for each in self.members if each.user}
         return named | {folded(each.code): each.pk for each in self.members if each.code}
 
-    @cached_property
-    def _by_id(self) -> dict[int, Membership]:
-        return {each.pk: each for each in self.members}
-
     def label(self, member: Membership) -> str:
         """What stands beside a code: the name of who has none, or where names are shown; else nothing."""
         return member.display_name if self.names_shown or not member.code else ""
 
-    def words(self, member_id: int) -> str:
-        """A member in a sentence."""
-        member = self._by_id[member_id]
+    def words(self, member: Membership) -> str:
+        """A member in a sentence, also one who takes no part: a third rater from outside the round."""
         return self.label(member) or member.code or ""
 
     @cached_property
@@ -121,26 +118,27 @@ def newest(round_: Round, item: Item) -> DiscussionProgress:
 
 @dataclass(frozen=True)
 class ConcurrentChange:
-    """What someone else did on an item meanwhile: who decided which dimensions, and whose answer changed."""
+    """What someone else did on an item meanwhile: who decided which dimensions, and who answered, with the revision."""
 
     decided: Sequence[tuple[str, str]]
-    changed: Sequence[int]
+    answered: Sequence[tuple[Membership, int]]
 
     def __bool__(self) -> bool:
-        return bool(self.decided or self.changed)
+        return bool(self.decided or self.answered)
 
 
 def meanwhile(seat: Seat, round_: Round, item: Item, since: DiscussionProgress) -> ConcurrentChange:
-    """The decisions and changed answers of others since then; two queries."""
+    """The decisions and answers of others since then; two queries."""
     decided = Resolution.objects.filter(round=round_, item=item, pk__gt=since.resolution)
     decided = decided.exclude(decided_by=seat.user).select_related("decided_by", "dimension").order_by("pk")
-    changed = Assignment.objects.filter(round=round_, item=item, current__gt=since.annotation)
+    answered = Assignment.objects.filter(round=round_, item=item, current__gt=since.annotation)
+    answered = answered.exclude(rater=seat.membership).select_related("current", *RATER_NAMES).order_by("pk")
     return ConcurrentChange(
         [
             (row.decided_by.display_name if row.decided_by else "Rule of the study", row.dimension.title)
             for row in decided
         ],
-        list(changed.exclude(rater=seat.membership).order_by("pk").values_list("rater_id", flat=True)),
+        [(each.rater, each.current.revision) for each in answered if each.current],
     )
 
 

@@ -14,10 +14,11 @@ from annotation.discussion.queries import AnswersTable, DiscussionItem, Discussi
 from annotation.labels.consensus import Verdict
 from annotation.labels.queries.verdicts import ItemVerdicts
 from annotation.labels.resolution_options import as_value
-from annotation.models import Annotation, Assignment, Item, Remark, Resolution, Round
+from annotation.models import Annotation, Assignment, Item, Membership, Remark, Resolution, Round
 from annotation.resolving.queries.queue import Queue, QueueLine
 from annotation.resolving.views.queue_position import QueuePosition
 from ingest.rendering.markdown import render_markdown
+from shared.foreign_requests import is_opened_elsewhere
 from taxonomy.kinds import LONGEST_TEXT
 
 HERE_SECONDS = 30
@@ -111,10 +112,13 @@ def news(
     meanwhile: queries.ConcurrentChange | None = None,
 ) -> dict[str, object]:
     """Who else looks at the item now, what happened meanwhile, and where to ask again."""
-    present = [taking_part.words(pk) for pk in _present(here, item, taking_part)]
-    decided, changed = (meanwhile.decided, meanwhile.changed) if meanwhile else ((), ())
+    present = [taking_part.words(each) for each in _present(here, item, taking_part)]
+    decided, answered = (meanwhile.decided, meanwhile.answered) if meanwhile else ((), ())
     sentences = [f"{who} resolved “{title}” while you were reading." for who, title in dict.fromkeys(decided)]
-    sentences += [f"{taking_part.words(pk)} changed their label." for pk in dict.fromkeys(changed)]
+    sentences += [
+        f"{taking_part.words(rater)} {'changed their label' if revision > 1 else 'labeled this issue'}."
+        for rater, revision in answered
+    ]
     mark = sha256(json.dumps([present, sentences]).encode()).hexdigest()[:16]
     resolution, answer = Resolution.public_id_of(since.resolution), Annotation.public_id_of(since.annotation)
     asked = f"after={Remark.public_id_of(after)}&decided={resolution}&answered={answer}&told={mark}"
@@ -127,13 +131,17 @@ def news(
     }
 
 
-def _present(here: QueuePosition, item: Item, taking_part: MemberNames) -> list[int]:
-    """Others who look at the item now, by members' ids; and says that this person does. Kept for half a minute."""
+def _present(here: QueuePosition, item: Item, taking_part: MemberNames) -> list[Membership]:
+    """Others who look at the item now; and says that this person does. Kept for half a minute.
+
+    A page of another site can open an address without its reader, so it says nothing.
+    """
     own = here.seat.membership.pk if here.seat.membership else 0
-    keys = {f"here:{here.round.pk}:{item.pk}:{each.pk}": each.pk for each in taking_part.members if each.user_id}
-    cache.set(f"here:{here.round.pk}:{item.pk}:{own}", 1, HERE_SECONDS)
-    found = cache.get_many([key for key, pk in keys.items() if pk != own])
-    return [pk for key, pk in keys.items() if key in found]
+    keys = {f"here:{here.round.pk}:{item.pk}:{each.pk}": each for each in taking_part.members if each.user_id}
+    if not is_opened_elsewhere():
+        cache.set(f"here:{here.round.pk}:{item.pk}:{own}", 1, HERE_SECONDS)
+    found = cache.get_many([key for key, each in keys.items() if each.pk != own])
+    return [each for key, each in keys.items() if key in found]
 
 
 def neighbors(

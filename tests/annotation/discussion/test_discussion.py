@@ -4,14 +4,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.assignments.actions import reading_log
+from annotation.core.access import get_item, get_round
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.members.actions import members
 from annotation.models import Annotation, Assignment, Draft, Evidence, Item, Remark, Resolution, Round, Study
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.resolving.views import item_discussion
 from tests import builders as make
 from tests.scripts import Script
@@ -246,6 +249,28 @@ def test_a_changed_answer_stands_beside_the_blind_one(over: Round) -> None:
     assert "blind: Crash" in page and "now: Slow" in page
     assert "R1 changed their label." in client("carol").get(asked).content.decode()
     assert make.assignment(over, "bob", 1).blind != make.assignment(over, "bob", 1).current
+
+
+def test_a_first_answer_is_not_said_to_be_changed() -> None:
+    round_ = make.rate(make.open_round(make.study(raters=("bob", "carol", "dan")), 1, raters=("bob", "carol")),
+                       "item bob carol\n1 crash hang")  # fmt: skip
+    ada = make.seat(round_.study, "ada")
+    ask_third_rater(seat=ada, round_=get_round(ada, 1), item=get_item(ada, "acme/rocket#1"), rater="dan")
+    asked = news(words("carol", at()))
+    make.submit(round_, "dan", 1, {"symptom": ["slow"]})
+    told = client("carol").get(asked).content.decode()
+    assert "R3 labeled this issue." in told and "changed their label" not in told
+
+
+def test_who_has_the_page_opened_by_another_site_is_not_said_to_look_at_it(over: Round) -> None:
+    foreign = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    bob = client("bob")
+    bob.get(at())  # leaves the line about reading
+    cache.clear()
+    assert bob.get(at(), headers=foreign).status_code == 200
+    assert "also reading this" not in words("carol", at())
+    assert bob.get(at()).status_code == 200
+    assert "<strong>R1</strong> is also reading this" in words("carol", at())
 
 
 def take(name: str, dimension: str, values: str, **more: str) -> Any:
