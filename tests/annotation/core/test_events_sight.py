@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.core.access import get_item, get_round
-from annotation.core.errors import Conflict, WrongState
+from annotation.core.errors import Conflict, OpenedElsewhere, WrongState
 from annotation.discussion.actions import write_remark
 from annotation.members.actions.members import add_member, set_member
 from annotation.models import Annotation, Assignment, Item, Plan, Proposal, Rating, Round, RoundItem, Study
@@ -31,8 +31,11 @@ QUEUES = (None, Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED, Rou
 VIEWERS = ("bob", "al", "olga", "ada")
 """Who labels items 1 and 2 in the last round: a rater of round 1 and of the queue, someone in neither, an owner,
 and an adjudicator."""
+FREE = "yara"
+"""A rater in no round, who may read results of round 1, and be asked there as a third rater if not."""
 ASKED = "vera"
 """An owner who is asked about item 1 as a third rater, where there is no queue."""
+FOREIGN = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 TOLD = "secret"
 """In every text of an event."""
 FIRST, ANEW = {"bob": ("hang", "crash"), "carol": ("hang", "slow")}, ("hang-a", "crash")
@@ -277,6 +280,9 @@ def seen(study: Study, viewer: str) -> Iterator[Study]:
     with transaction.atomic():
         if viewer == ASKED and not study.rounds.filter(kind=Round.Kind.RELABEL).exists():
             ask_vera(study)
+        if viewer == FREE:
+            add_member(seat=make.owner_seat(study), username=make.user(FREE).username, roles=["rater"])
+            make.accept(FREE)
         yield study
         transaction.set_rollback(True)
 
@@ -287,6 +293,44 @@ def test_nothing_that_happens_to_an_item_is_told_to_who_labels_it_again(seen: St
     before = compared_answers.walked(visitor, table)
     assert not (broken := compared_answers.telling(before, {})), broken
     for name in events(seen, viewer):
+        after = compared_answers.walked(visitor, table, before)
+        told = [*compared_answers.telling(after, {TOLD: TOLD}), compared_answers.differences(before, after)]
+        wrong += [f"{name}: {each}" for each in told if each]
+    assert not wrong, "\n".join(wrong)
+
+
+QUESTIONS = (
+    *(f"shares/?mark=symptom&value={each}" for each in ("crash", "hang", "slow")), "counts/?dimension=symptom",
+    "crosstab/?rows=symptom&columns=repository", "flow/?dimensions=symptom,repository",
+    "numbers/?measure=comments&by=symptom", "profiles/?dimension=symptom&by=repository",
+    "saturation/?dimension=symptom", "combinations/?dimensions=symptom,repository",
+)  # fmt: skip
+MORE = (
+    "", "fold=symptom:2", "fold=symptom:3", "fold=0.5", "where=symptom:crash", "left_out=symptom:crash",
+    "parts=single", "level=root", "round=1", "round=1&fold=symptom:2&where=symptom:hang",
+)  # fmt: skip
+
+
+class StoppedVisitor(Visitor):
+    """Someone who asks as a page of another site does, which is refused where a line about reading would be added."""
+
+    def get(self, base: str, path: str) -> Any:
+        return self.client.get(base + path, headers={**(self.headers if base == BASE else {}), **FOREIGN})
+
+
+@pytest.mark.parametrize("viewer", [FREE])
+def test_what_leaves_no_line_about_reading_tells_no_answer(seen: Study, viewer: str) -> None:
+    if seen.rounds.filter(kind=Round.Kind.RELABEL).exists():
+        pytest.skip("Nobody is asked blind once a queue shows labels of the round.")
+    asked = [f"analysis/{each}&{more}" for each in QUESTIONS for more in MORE]
+    asked += [f"items/?label=symptom:{each}&{more}" for each in ("crash", "hang") for more in MORE]
+    table = [("asked", base, f"studies/study/{each}") for base in (PAGES, BASE) for each in asked] + addresses(seen)
+    visitor, wrong = StoppedVisitor(viewer), []
+    before = compared_answers.walked(visitor, table)
+    assert any(f'"code":"{OpenedElsewhere.code}"' in each.said for each in before.values())
+    for name in events(seen, viewer):
+        if name.startswith("third rater"):  # whom a round waits for is no secret to its members
+            continue
         after = compared_answers.walked(visitor, table, before)
         told = [*compared_answers.telling(after, {TOLD: TOLD}), compared_answers.differences(before, after)]
         wrong += [f"{name}: {each}" for each in told if each]
