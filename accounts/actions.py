@@ -118,7 +118,7 @@ def rename_user(*, user: User, full_name: str, email: str, confirmation: Confirm
         require_confirmed(user, confirmation)
     with transaction.atomic():
         if is_new:
-            _hold(user)
+            hold_account(user)
         user.save(update_fields=["first_name", "last_name", *(["email"] if is_new else [])])
         if user.get_full_name() != before:
             record(verb="person renamed", user=user)
@@ -136,14 +136,16 @@ def change_password(*, user: User, old: str, new: str, keep: str | None = None, 
     require_confirmed(user, Confirmation(old), field="old")
     _check_password(new, user, field="new")
     with transaction.atomic():
-        _hold(user)
+        hold_account(user)
         _set_password(user, new, keep=keep)
         if revoke_tokens:
             revoke_all_tokens(user=user, by=user)
 
 
-def _hold(user: User) -> None:
+def hold_account(user: User) -> None:
     """Holds an account until the transaction ends, so that a link for a new password is used before or after it.
+
+    Foreign keys are checked at the commit, so a new row that names the account does not hold it before.
 
     Raises Invalid where its password was changed since this person was asked for it.
     """
@@ -173,7 +175,7 @@ def first_password(*, user: User, new: str, confirmation: Confirmation, keep: st
     require_confirmed(user, confirmation)
     _check_password(new, user, field="new")
     with transaction.atomic():
-        _hold(user)
+        hold_account(user)
         _set_password(user, new, keep=keep)
 
 
@@ -412,7 +414,7 @@ def end_account(*, user: User) -> None:
     The row stays, with the name: what they did is told by it. Their studies are left before, which can take a while.
     Raises Invalid where the password was changed since this person was asked for it.
     """
-    _hold(user)
+    hold_account(user)
     user.is_active, user.is_staff, user.is_superuser = False, False, False
     user.save(update_fields=["is_active", "is_staff", "is_superuser"])
     _end_ways_in(user)
@@ -444,7 +446,7 @@ def connect_provider(*, user: User, provider: str, uid: str, called: str) -> Non
     """
     require_private_account(user, "sign in by no provider")
     with transaction.atomic():
-        _hold(user)
+        hold_account(user)
         found, is_new = SocialAccount.objects.get_or_create(
             provider=provider, uid=uid, defaults={"user": user, "extra_data": {"called": called}}
         )
@@ -455,8 +457,12 @@ def connect_provider(*, user: User, provider: str, uid: str, called: str) -> Non
 
 
 def disconnect_provider(*, user: User, account_id: int) -> None:
-    """Takes an account at a provider off a person. Raises NotFound, Conflict where nothing else signs them in."""
+    """Takes an account at a provider off a person.
+
+    Raises NotFound, Conflict where nothing else signs them in, Invalid where the password was changed meanwhile.
+    """
     with transaction.atomic():
+        hold_account(user)
         mine = list(SocialAccount.objects.select_for_update().filter(user=user))
         found = next((each for each in mine if each.pk == account_id), None)
         if found is None:
@@ -475,7 +481,7 @@ def make_own_token(*, confirmation: Confirmation, user: User, **more: Any) -> tu
     require_private_account(user, f"get tokens only in the server's shell (`manage.py token {user.username}`)")
     require_confirmed(user, confirmation)
     with transaction.atomic():
-        _hold(user)
+        hold_account(user)
         return make_token(user=user, **more)
 
 

@@ -287,6 +287,16 @@ def test_who_signs_in_by_a_provider_alone_keeps_it_until_there_is_a_password(ali
     assert not alice.socialaccount_set.exists()
 
 
+def test_who_signed_in_with_the_old_password_disconnects_nothing_after_it_was_changed(alice: User) -> None:
+    actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
+    before = User.objects.get(pk=alice.pk)
+    alice.set_password("another long password")
+    alice.save()
+    with pytest.raises(Invalid, match="changed at the same time"):
+        actions.disconnect_provider(user=before, account_id=alice.socialaccount_set.get().pk)
+    assert alice.socialaccount_set.exists()
+
+
 def test_an_account_at_a_provider_is_one_persons(alice: User) -> None:
     actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
     actions.connect_provider(user=alice, provider="oidc", uid="7", called="a.cole")
