@@ -5,6 +5,7 @@ import secrets
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.actions import hold_account
 from accounts.models import User
 from annotation.core.access import OWNER, Seat
 from annotation.core.demo_people import leave_public
@@ -52,8 +53,10 @@ def come_in(membership: Membership, user: User) -> bool:
     """Makes an account the member. Those who left keep their code and answers, and are blind where they were.
 
     Every way into a study leads here, because a demo person who gets into another one has to be made
-    private (`leave_public`); whether that was done.
+    private (`leave_public`); whether that was done. The account is held: an owner's link for its password is used
+    before, or not any more. Raises Invalid where its password was changed since this person was asked for it.
     """
+    hold_account(user)
     was_public = leave_public(user, membership)
     if membership.left_at is not None:
         membership.name = ""

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts import actions as account_actions
+from accounts.actions import hold_account
 from accounts.models import User, digest
 from annotation.assignments.actions.reading_locks import mark_unblinded, wait_before_roles
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
@@ -83,6 +84,7 @@ def accept_invitation(*, user: User, plaintext: str) -> Membership:
     Raises NotFound where the link is over, used up or withdrawn, or they are no member any more.
     """
     invitation, study = _held(plaintext, by=user)
+    hold_account(user)
     require_no_demo_person(user, study)
     membership = place_of(study, user) or Membership(study=study, user=user, roles=[])
     if membership.left_at is not None and membership.left_at > invitation.created_at:

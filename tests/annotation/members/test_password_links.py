@@ -1,10 +1,12 @@
 """A link that an owner makes for a member's new password: what it is good for later, and who gets none."""
 
 import re
+import threading
 from collections.abc import Callable
 
 import pytest
 from django.core.cache import cache
+from django.db import connections, transaction
 from django.test import Client
 
 from accounts.access import get_password_link
@@ -15,9 +17,11 @@ from annotation.invitations.actions import invitations
 from annotation.members.actions import leaving, members
 from annotation.members.actions.leaving import decline
 from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study
-from shared.errors import NotFound
+from annotation.studies.actions.studies import create_study
+from shared.errors import Invalid, NotFound
 from tests import builders as make
 from tests.annotation.permission_study import Visitor
+from tests.asserts import wait_until_someone_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
 PASSWORD, NEW = "a long password of hers", "Taken-Over-99!z"
@@ -305,3 +309,46 @@ def test_a_link_of_staff_ends_with_what_they_may(how: str) -> None:
 def test_a_link_of_staff_that_may_still_make_it_opens() -> None:
     make.user("sam", staff=True)
     assert opens(link_for(make.member(make.study(raters=("bob", "carol")), "bob"), by="sam"))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["by a link", "by an own study"])
+def test_a_link_is_over_when_its_person_joins_another_study_at_that_moment(way: str) -> None:
+    study = build_study()
+    nora = newcomer(study).user
+    assert nora is not None
+    link = get_password_link(link_for(Membership.objects.get(user=nora)).strip("/").rpartition("/")[2])
+    invitation = invitations.invite(seat=make.seat(other_study(), "mallory"), roles=["owner"])[1]
+    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: own"), "nora")
+    outcomes: list[BaseException] = []
+
+    def use() -> None:
+        try:
+            use_password_link(link=link, new=NEW)
+        except BaseException as error:
+            outcomes.append(error)
+        finally:
+            connections.close_all()
+
+    using = threading.Thread(target=use)
+    with transaction.atomic():
+        if way == "by a link":
+            invitations.accept_invitation(user=User.objects.get(pk=nora.pk), plaintext=invitation)
+        else:
+            create_study(user=User.objects.get(pk=nora.pk), slug="own", title="Own", taxonomy="own")
+        using.start()
+        wait_until_someone_waits_for_a_lock()
+    using.join(60)
+    assert [type(each) for each in outcomes] == [NotFound]
+
+
+def test_nobody_joins_by_a_session_that_a_link_ended() -> None:
+    study = build_study()
+    nora = newcomer(study).user
+    assert nora is not None
+    before = User.objects.get(pk=nora.pk)
+    invitation = invitations.invite(seat=make.seat(other_study(), "mallory"), roles=["owner"])[1]
+    assert opens(link_for(Membership.objects.get(user=nora)))
+    with pytest.raises(Invalid, match="changed at the same time"):
+        invitations.accept_invitation(user=before, plaintext=invitation)
+    assert not Membership.objects.filter(study__slug="other", user=nora).exists()
