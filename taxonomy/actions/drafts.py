@@ -215,17 +215,29 @@ def _next_draft(
 
 @transaction.atomic
 def replace_draft(
-    *, user: User | None, version: TaxonomyVersion, text: str | bytes, expected: int | None = None
+    *,
+    user: User | None,
+    version: TaxonomyVersion,
+    text: str | bytes,
+    expected: int | None = None,
+    in_editor: bool = False,
 ) -> TaxonomyVersion:
     """Puts another document in the place of a draft, as its next revision.
 
-    `expected` is the revision that the writer had read. Raises StaleDraft where the draft has another one by now,
-    TaxonomyConflict where it is no draft any more, TaxonomyNotFound where it was discarded, and what new_draft raises.
+    `expected` is the revision that the writer had read. Only the editor has read what it keeps of a text that is not
+    valid yet. Raises StaleDraft where the draft has another one by now, TaxonomyConflict where it is no draft any more
+    or such a text would go, TaxonomyNotFound where it was discarded, and what new_draft raises.
     """
     version = lock_version(user, version)
     if not version.is_draft:
         raise no_draft(version, "changed")
     require_revision(version, expected)
+    if version.unfinished is not None and not in_editor:
+        raise TaxonomyConflict(
+            f"The editor has changes to version {version.number} that are not valid yet, and this would delete them. "
+            "Finish them in the editor, or delete the draft.",
+            code="unfinished",
+        )
     before = document_of(version.parent) if version.parent else None
     document = load(text, slug=version.taxonomy.slug, before=before, ignored=IGNORED)
     version.changes.all().delete()

@@ -128,7 +128,7 @@ def _saved(request: HttpRequest, version: TaxonomyVersion) -> HttpResponse:
     user = cast(User, request.user)
     try:
         try:
-            version = replace_draft(user=user, version=version, text=text, expected=revision)
+            version = replace_draft(user=user, version=version, text=text, expected=revision, in_editor=True)
         except InvalidDocument as error:
             document = json.loads(text)
             if not has_shape(document):

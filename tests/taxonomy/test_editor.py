@@ -11,6 +11,7 @@ from taxonomy.models import CategoryChange, TaxonomyVersion
 from taxonomy.queries import document
 from tests import builders as make
 from tests.asserts import assert_queries
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 
@@ -147,6 +148,18 @@ def test_an_invalid_document_is_stored_as_unfinished_and_names_the_place(draft):
     assert "problems" not in client("olga").get(EDIT).context["begin"]
     page = client("olga").get("/taxonomies/symptoms/versions/2/").content.decode()
     assert "Publish version 2? 1 dimension with 3 categories can never be changed afterwards." in page
+
+
+def test_no_other_door_deletes_what_the_editor_keeps_of_a_text_that_is_not_valid_yet(draft):
+    text = renamed(draft, "Hang", "crash")
+    assert posted(client("olga"), text).status_code == 202
+    place = "taxonomies/symptoms/versions/2/"
+    olga = Script("olga")
+    valid, etag = schema.plain(document(draft)), olga.send("GET", place).headers["ETag"]
+    refused = olga.send("PUT", place, valid, **{"If-Match": etag})
+    assert (refused.status_code, refused.json()["code"]) == (409, "unfinished")
+    assert client("olga").get(EDIT).context["begin"]["document"] == text
+    assert posted(client("olga"), renamed(draft, "Hang", "Stall"), 2).status_code == 200
 
 
 def test_a_new_taxonomy_starts_in_the_editor_with_one_dimension():

@@ -23,6 +23,7 @@ from annotation.rounds.actions import rounds
 from annotation.studies.queries.audit import audit_of
 from taxonomy import actions as taxonomy_actions
 from taxonomy import schema
+from taxonomy.errors import TaxonomyConflict
 from taxonomy.models import Dimension, TaxonomyVersion
 from taxonomy.queries import document
 from tests import builders as make
@@ -111,6 +112,18 @@ def test_accepting_goes_into_the_draft_that_there_is_and_below_a_parent(study: S
     [dimension] = document(draft).dimensions
     paths = [" / ".join(one.name for one in (*above, each)) for each, above in dimension.walk()]
     assert paths == ["Crash", "Hang", "Hang / Ring stall", "Hang / Ring stall / Deadlock", "Slow"]
+
+
+def test_accepting_deletes_nothing_that_the_editor_keeps(round_: Round, owner: Seat) -> None:
+    draft = taxonomy_actions.start_draft(user=owner.user, taxonomy=owner.study.taxonomy)
+    severity = {"key": "severity", "title": "Severity", "kind": "single"}
+    text = {"slug": "symptoms", "title": "Symptoms", "dimensions": [severity]}
+    taxonomy_actions.keep_unfinished(user=owner.user, version=draft, document=text, expected=draft.revision)
+    proposal = propose(round_, "bob", 1, "Ring stall")
+    with pytest.raises(TaxonomyConflict, match="not valid yet"):
+        settle_proposals(seat=owner, proposals=[proposal.public_id], accept={"name": "Ring stall"})
+    draft.refresh_from_db()
+    assert draft.unfinished == text and state_of(owner, proposal) == "open"
 
 
 def test_a_group_gets_one_answer_and_one_category(round_: Round, owner: Seat) -> None:
