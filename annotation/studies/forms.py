@@ -7,6 +7,7 @@ from django import forms
 from django.utils.text import slugify
 
 from agreement import COEFFICIENTS, SCALE_WEIGHTS, VARIABLES
+from annotation.core.forms import tell_what_is_shown
 from annotation.labels.registration import Primary, has_coefficients, with_defaults
 from annotation.models import Study
 from annotation.studies.actions.primary import LONGEST_REASON
@@ -126,6 +127,7 @@ class SettingsForm(forms.Form):
                 "main rounds of the newest version that has one. You can fix them until the first of them opens, "
                 "and the pages show who fixed them and when.",
             )
+        tell_what_is_shown(self)
 
 
 class PrimaryForm(forms.Form):
@@ -169,6 +171,7 @@ class PrimaryForm(forms.Form):
                 self.fields[f"{dimension.key}.weights"] = forms.ChoiceField(
                     label=f"Weights for {dimension.title}", choices=weights, required=False
                 )
+        tell_what_is_shown(self)
 
     def _weights_of(self, dimension: TreeDimension) -> list[tuple[str, str]]:
         is_scaled = dimension.is_ordered
@@ -208,7 +211,9 @@ class PrimaryForm(forms.Form):
         found: dict[str, dict[str, object]] = {}
         for each in self.dimensions:
             names = ("coefficient", "threshold", *MORE)
-            entry = {name: self.cleaned_data.get(f"{each.key}.{name}") for name in names}
+            is_changed = any(f"{each.key}.{name}" in self.changed_data for name in names)
+            given = self.cleaned_data if is_changed else self.initial
+            entry = {name: given.get(f"{each.key}.{name}") for name in names}
             if entry["weights"] == MATRIX:
                 entry["weights"] = self.initial[f"{each.key}.matrix"]
             if entry["coefficient"]:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import template
+from django.forms import BoundField
+from django.utils.safestring import SafeString
 
 import agreement
 from agreement import COEFFICIENTS, interval_words
@@ -105,3 +107,9 @@ def in_words(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@register.filter
+def as_shown(field: BoundField) -> SafeString:
+    """The hidden field that tells what a page showed here when it was opened (`forms.tell_what_is_shown`)."""
+    return field.as_hidden(only_initial=True)

@@ -8,7 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.choosing.actions import samples as sample_actions
-from annotation.models import Membership, Round, Sample, Study
+from annotation.members.actions import members
+from annotation.models import AuditEvent, Membership, Round, Sample, Study
+from annotation.studies.actions import studies
 from tests import builders as make
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +107,37 @@ def test_settings_change_what_was_changed_and_primary_only_before_labeling() -> 
     assert client.post(path, sent | {"primary-symptom.coefficient": ""}).status_code == 302
     study.refresh_from_db()
     assert "symptom" in study.primary
+
+
+def sent_by(page: Any) -> dict[str, str]:
+    """What a browser sends of the settings page as it was opened."""
+    sent = {}
+    for field in [*page.context["form"], *page.context["primary"]]:
+        value = field.value()
+        assert f'name="{field.html_initial_name}"' in page.content.decode(), field.name
+        sent[field.html_initial_name] = "" if value is None else str(value)
+        if value not in (None, False):
+            sent[field.html_name] = str(value)
+    return sent
+
+
+def test_a_settings_page_that_was_open_changes_only_what_its_owner_changed() -> None:
+    study = make.study(text=make.FAULTS)
+    members.add_member(seat=make.owner_seat(study), username=make.user("frank").username, roles=["owner"])
+    make.accept("frank")
+    studies.change_study(seat=make.owner_seat(study), changes={"majority": True, "guidelines": "Old.\nRules."})
+    olga, path = signed_in("olga"), address("study_settings", study.slug)
+    sent = sent_by(olga.get(path))
+    meanwhile = {"majority": False, "pseudonymise": True, "guidelines": "New rules.",
+                 "primary": {"symptom": {"coefficient": "krippendorff_alpha", "threshold": 0.9}}}  # fmt: skip
+    studies.change_study(seat=make.seat(study, "frank"), changes=meanwhile)
+    assert olga.post(path, sent | {"title": "Renamed", "primary-kind.threshold": "0.7"}).status_code == 302
+    study.refresh_from_db()
+    assert (study.title, study.majority, study.pseudonymise) == ("Renamed", False, True)
+    assert study.guidelines == "New rules."
+    assert (study.primary["symptom"]["threshold"], study.primary["kind"]["threshold"]) == (0.9, 0.7)
+    (line,) = AuditEvent.objects.filter(study=study, user=make.user("olga"), verb="study changed").order_by("-pk")[:1]
+    assert line.detail["fields"] == ["primary", "title"]
 
 
 def test_members_are_added_changed_and_the_last_owner_stays() -> None:
