@@ -4,7 +4,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.assignments.queries import raters_by_name
-from annotation.core.access import OWNER, Seat
+from annotation.core.access import OWNER, Seat, require_changeable
 from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
 from annotation.core.locks import require_prepared
@@ -56,6 +56,7 @@ def preview_plan(*, seat: Seat, to: object, recheck: object = None, again: Plan 
 def _held(seat: Seat) -> Study:
     """The study, held so that rounds open and plans run one after the other."""
     study = Study.objects.select_for_update(of=("self",), no_key=True).select_related("taxonomy").get(pk=seat.study.pk)
+    require_changeable(study)
     seat.require_again()
     return study
 

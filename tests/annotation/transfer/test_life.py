@@ -42,6 +42,7 @@ from annotation.models import (
     Study,
 )
 from annotation.overview.queries.waiting import rounds_to_resolve
+from annotation.plans.actions import preview_plan, run_plan
 from annotation.proposals.actions import settle_proposals
 from annotation.resolving.actions.meetings import state_meeting
 from annotation.resolving.actions.resolutions import resolve
@@ -172,6 +173,21 @@ def test_nothing_opens_in_a_study_that_was_archived_while_the_request_waited() -
         Study.objects.filter(pk=study.pk).update(archived_at=timezone.now())
         with pytest.raises(WrongState, match="is archived and read-only"):
             open_round(seat=seat, number=1, unregistered=True)
+
+
+def test_no_migration_runs_in_a_study_that_was_archived_while_the_request_waited() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 1), "item bob carol\n1 hang hang")
+    close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    plan = preview_plan(seat=make.owner_seat(study), to=2)
+    with changing():
+        seat = get_seat(make.user("olga"), "study")
+        Study.objects.filter(pk=study.pk).update(archived_at=timezone.now())
+        with pytest.raises(WrongState, match="is archived and read-only"):
+            run_plan(seat=seat, plan=plan)
+        with pytest.raises(WrongState, match="is archived and read-only"):
+            preview_plan(seat=seat, to=2)
 
 
 def test_an_archived_study_is_only_read_at_every_door_and_out_of_everybodys_work() -> None:
