@@ -10,7 +10,7 @@ from annotation.assignments.planning import raters_planned
 from annotation.choosing.actions import batches as draw_batches
 from annotation.choosing.actions.batches import SAMPLED, TAKEN, RoundOpening, SampleDraw, take_issues
 from annotation.choosing.actions.duplicates import DuplicateSearch
-from annotation.choosing.actions.pinning import pin_next
+from annotation.choosing.actions.pinning import pin_next, record_pins
 from annotation.core.access import get_seat
 from annotation.core.database_planner import tell_planner
 from annotation.labels.screening import standings_taken
@@ -59,10 +59,12 @@ class BulkJobs(JobKind[BulkJob]):
             return False
 
     def take_back(self, job: BulkJob) -> dict[str, Any]:
-        """What it wrote of an opening goes, so that the draft is as it was before."""
+        """What it wrote of an opening goes, so that the draft is as it was; what it pinned stays, and is recorded."""
         if job.kind == BulkJob.Kind.OPENING:
             Assignment.objects.filter(round=job.round_id).delete()
             RoundItem.objects.filter(round=job.round_id, n_free__gt=0).update(n_free=0)
+        if job.kind == BulkJob.Kind.PINNING:
+            record_pins(job)
         return {}
 
     def unforeseen(self, error: Exception) -> str:

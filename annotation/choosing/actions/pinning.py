@@ -140,6 +140,11 @@ def _record(seat: Seat, moved: PinsMoved) -> None:
         record(study=seat.study, user=seat.user, verb="items re-pinned", n=moved.n, states=moved.states)
 
 
+def record_pins(job: BulkJob) -> None:
+    """The line of what a job that fails has moved on: that stays."""
+    _record(Seat(job.created_by, job.study, None), PinsMoved(**job.cursor))
+
+
 def pin_next(job: BulkJob) -> bool:
     """Does the next batch of the job that moves many items on; whether there is more."""
     seat, moved = get_seat(job.created_by, job.study.slug), PinsMoved(**job.cursor)
