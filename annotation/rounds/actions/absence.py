@@ -8,7 +8,7 @@ from django.utils import timezone
 from annotation.assignments.queries import raters_by_name
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
-from annotation.core.errors import Forbidden, Invalid
+from annotation.core.errors import Forbidden, Invalid, NotFound
 from annotation.core.member_lists import member_named
 from annotation.models import Membership
 
@@ -19,10 +19,13 @@ NOT_SET = "Absence not saved."
 def set_away(*, seat: Seat, until: object, user: object = None) -> Membership:
     """Pauses a rater's assignments until a day (a date, or text like 2026-12-24), or with None ends the pause.
 
-    Raters set their own absence; an owner sets that of a `user`, by code or user name. Raises Forbidden and Invalid.
+    Raters set their own absence; an owner sets that of a `user`, by code or user name. Raises Forbidden and Invalid,
+    NotFound for who was removed while this waited.
     """
     member = _member(seat, user)
     held = Membership.objects.select_for_update(of=("self",)).select_related("user").get(pk=member.pk)
+    if held.user_id != member.user_id:
+        raise NotFound(f"{held.display_name} left the study at this moment.")
     held.away_until = _day(until)
     held.save(update_fields=["away_until"])
     told = held.away_until.isoformat() if held.away_until else None

@@ -22,6 +22,7 @@ from annotation.members.actions.reader_links import make_reader_link, withdraw_r
 from annotation.models import Annotation, Membership, Study
 from annotation.resolving.actions import resolutions
 from annotation.rounds.actions import raters, rounds
+from annotation.rounds.actions.absence import set_away
 from annotation.studies.actions import archive, studies
 from annotation.transfer.actions.life import delete_study
 from tests import builders as make
@@ -97,6 +98,14 @@ def test_a_rater_who_was_removed_changes_no_answer_by_a_submit_that_waited() -> 
     with pytest.raises(NotFound):
         answers.submit_annotation(seat=waiting, assignment=assignment, body={"labels": {"symptom": ["slow"]}})
     assert Annotation.objects.filter(rater__code="R1").count() == 2
+
+
+def test_a_rater_who_was_removed_sets_no_absence_that_waited() -> None:
+    study = make.study()
+    waiting = get_seat(make.user("bob"), "study")
+    leaving.remove_member(seat=make.owner_seat(study), member=make.member(study, "bob"))
+    with pytest.raises(NotFound, match="left the study"):
+        set_away(seat=waiting, until="2099-01-01")
 
 
 @pytest.mark.parametrize("leaves", [False, True])

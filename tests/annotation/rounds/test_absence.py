@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotation.assignments.jobs import rule_round
 from annotation.assignments.queries import leaving
 from annotation.invitations.actions.invitations import accept_invitation, invite
+from annotation.invitations.actions.own_invitations import accept
 from annotation.members.actions.members import set_member
 from annotation.models import Assignment, AuditEvent, Draft, Membership, Round, Study
 from annotation.rounds.actions import rounds
@@ -62,15 +63,20 @@ def test_an_absent_rater_gets_nothing_and_finds_everything_again(mode: str) -> N
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("way", ["roles", "link"])
+@pytest.mark.parametrize("way", ["roles", "link", "own invitation"])
 def test_an_absence_is_kept_that_is_set_while_the_roles_change(way: str) -> None:
     study, _ = a_round()
+    asked = set_member(seat=make.owner_seat(study), username=make.user("ina").username, roles=["rater"]).membership
+    key = asked.invitation_key or ""
+    code, roles = ("R1", ["rater", "reader"]) if way != "own invitation" else (asked.code, ["rater"])
     link = invite(seat=make.owner_seat(study), roles=["reader"])[1]
     until = timezone.now().date() + timedelta(days=7)
 
     def change_roles() -> None:
         try:
-            if way == "link":
+            if way == "own invitation":
+                accept(user=make.user("ina"), key=key)
+            elif way == "link":
                 accept_invitation(user=make.user("bob"), plaintext=link)
             else:
                 set_member(seat=make.owner_seat(study), username="bob", roles=["rater", "reader"])
@@ -79,12 +85,12 @@ def test_an_absence_is_kept_that_is_set_while_the_roles_change(way: str) -> None
 
     changing = threading.Thread(target=change_roles)
     with transaction.atomic():
-        Membership.objects.filter(code="R1").update(away_until=until)
+        Membership.objects.filter(code=code).update(away_until=until)
         changing.start()
         wait_until_someone_waits_for_a_lock()
     changing.join(60)
-    member = Membership.objects.get(code="R1")
-    assert (member.roles, member.away_until) == (["rater", "reader"], until)
+    member = Membership.objects.get(code=code)
+    assert (member.roles, member.away_until) == (roles, until) and member.user_id
 
 
 def test_the_owner_sets_and_sees_absences_and_nobody_else_does() -> None:
