@@ -508,11 +508,11 @@ def unblinded_among(
 
 
 def _with_answer(rounds: Iterable[Round], members: Iterable[Membership]) -> set[tuple[int, int]]:
-    """Round and member (ids) where the member has an answer that counts as one there; one query."""
+    """Round and member (ids) where the member has an answer that is no third one; one query."""
     given = Assignment.objects.filter(
         round__in=rounds, rater__in=[each.pk for each in members if each.pk], state__in=Assignment.FINISHED
     )
-    return set(given.exclude(ASKED_MEANWHILE).order_by().values_list("round_id", "rater_id").distinct())
+    return set(given.exclude(EXTRA_RATERS).order_by().values_list("round_id", "rater_id").distinct())
 
 
 def _role_reads_since(

@@ -531,8 +531,13 @@ _round = CompiledQuery(
 
 
 def _open_rounds_of(study: int, whose: Q) -> QuerySet[Any, tuple[int]]:
+    """Those with the person among the raters, and those that they left with an answer or item of their own.
+
+    What they are asked as a third rater is withheld by item (`Seat.arbitrated`): whether there is such a thing depends
+    on what others answered, so no more may depend on it.
+    """
     own = Q(rater__study=study, round__state=Round.State.OPEN) & whose
-    given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN).order_by()
+    given = Assignment.objects.filter(~EXTRA_RATERS, own).exclude(state=Assignment.State.WITHDRAWN).order_by()
     present = RoundRater.objects.filter(own, left_at__isnull=True).order_by()
     return given.values_list("round_id").union(present.values_list("round_id"))
 

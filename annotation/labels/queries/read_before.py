@@ -154,7 +154,9 @@ def _blind_spans(
     first: dict[tuple[int, int], datetime] = {}
     if places := {place for place, _ in came} | {place for place, at in left.items() if at is not None}:
         given = Annotation.objects.filter(
-            assignment__round__in={round_id for round_id, _ in places}, rater__in={rater for _, rater in places}
+            assignment__slot__isnull=False,  # a third answer makes nobody blind who left
+            assignment__round__in={round_id for round_id, _ in places},
+            rater__in={rater for _, rater in places},
         )
         firsts = given.order_by().values_list("assignment__round", "rater").annotate(at=Min("created_at"))
         first = {(round_id, rater): at for round_id, rater, at in firsts}

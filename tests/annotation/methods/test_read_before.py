@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -19,7 +20,7 @@ from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text, checklist, sentences
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
-from annotation.models import AuditEvent, Proposal, Round, Study
+from annotation.models import Assignment, AuditEvent, Proposal, Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
@@ -430,3 +431,35 @@ def page(name: str, number: int = 2, slug: str = "study") -> str:
     client = Client()
     client.force_login(make.user(name))
     return client.get(f"/studies/{slug}/rounds/{number}/").content.decode()
+
+
+def test_a_third_answer_in_an_open_round_changes_nothing_of_who_could_read_labels() -> None:
+    """Dave, who rates in the last round, would learn that others differ on its item."""
+    told = []
+    for answers in ("crash hang", "crash crash"):
+        with transaction.atomic():
+            study = make.study(raters=("bob", "carol", "lena", "dave", "zed"), resolve_when="item")
+            first = make.open_round(study, 2, raters=("bob", "carol", "lena", "zed"), raters_per_item=2)
+            of_bob = Assignment.objects.filter(round=first, rater=make.member(study, "bob"))
+            place = of_bob.filter(item__assignments__rater=make.member(study, "carol")).first() or of_bob.first()
+            assert place is not None
+            raters = [each.rater for each in Assignment.objects.filter(round=first, item=place.item)]
+            number = int(place.item.identifier.rpartition("#")[2])
+            for rater, answer in zip(raters, answers.split(), strict=True):
+                make.submit(first, rater.user_name or "", number, {"symptom": [answer]})
+            (free,) = [name for name in ("lena",) if make.member(study, name) not in raters]
+            if answers == "crash hang":
+                ask_third_rater(
+                    seat=make.seat(study, "ada"), round_=Round.objects.get(pk=first.pk), item=place.item, rater=free
+                )
+                make.submit(first, free, number, {"symptom": ["slow"]})
+            withdraw_rater(seat=make.owner_seat(study), number=1, rater=free)
+            set_member(seat=make.owner_seat(study), username=free, roles=["adjudicator", "rater"])
+            assert make.seat(study, free).blind_round_ids == frozenset()
+            issues = [place.item.identifier]
+            asked = rounds.NewRound(raters=[free, "dave"], issues=issues, raters_per_item=2, kind="main")
+            rounds.create_round(seat=make.owner_seat(study), asked=asked)
+            rounds.open_round(seat=make.owner_seat(study), number=2, unregistered=True, reason="-")
+            told.append("could read labels of it in other rounds" in page("dave"))
+            transaction.set_rollback(True)
+    assert told == [True, True]
