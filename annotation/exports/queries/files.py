@@ -78,7 +78,12 @@ def _why_blind(seat: Seat, export: Export) -> str:
     if (number := rounds.values_list("number", flat=True).first()) is not None:
         does = "contains" if export.what != "issues" else "counts"
         return f"This file {does} labels of others in round {number}. It is hidden from you until that round closes."
-    if any([*place] not in export.hidden for place in seat.withheld):
+    missing = {round_id for round_id, item in seat.withheld if [round_id, item] not in export.hidden}
+    if export.created_by_id != seat.user.pk:
+        # What another one leaves out can depend on what they are asked as a third rater.
+        held = Round.objects.filter(pk__in=seat.unsettled_round_ids, number__in=export.rounds)
+        missing |= set(held.order_by().values_list("pk", flat=True))
+    if missing:
         return (
             "This file contains labels of others for items that you still have to label. It is hidden from you "
             "until then."

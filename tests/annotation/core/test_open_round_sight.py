@@ -7,9 +7,12 @@ import pytest
 from django.db import transaction
 
 from annotation.assignments.queries import READ
-from annotation.core.access import get_item
+from annotation.core.access import get_item, get_round
+from annotation.exports.actions import request_export
+from annotation.exports.jobs import EXPORTS
 from annotation.members.actions import members
 from annotation.models import Annotation, AuditEvent, Export, Item, Membership, Round, Study
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
 from tests.annotation.compared_answers import all_said, all_skipped, answered_in_parts, history_rewritten
@@ -117,6 +120,37 @@ def test_the_length_of_another_owners_file_is_hidden_from_raters_of_an_open_roun
     for name in ("olga", "sam"):
         assert [told[name][key] for key in ("rows", "rows_expected", "bytes", "sha256")] == [None] * 4
         assert told["ida"]["sha256"] not in words_of(Visitor(name).get(PAGES, "studies/study/exports/"))
+
+
+@pytest.mark.parametrize("state", ["open", "resolving"])
+def test_another_owners_file_does_not_tell_what_its_maker_is_asked_as_a_third_rater(state: str) -> None:
+    """Olga rates the item in an open round, so she would learn that others differ on it."""
+    told = []
+    for answers in ("hang crash", "hang hang"):
+        with transaction.atomic():
+            study = make.study(raters=("bob", "carol"), resolve_when="item")
+            for name, roles in {"mia": ["owner", "rater"], "olga": ["owner", "rater"]}.items():
+                members.set_member(seat=make.owner_seat(study), username=make.user(name).username, roles=roles)
+                if name == "mia":
+                    make.accept(name)
+            raters = ("bob", "carol", "olga") if state == "open" else ("bob", "carol")
+            first = make.open_round(study, 2, raters=raters)
+            make.rate(first, f"item bob carol\n1 {answers}" + ("\n2 hang crash" if state == "resolving" else ""))
+            if state == "open":
+                make.submit(first, "olga", 1, {"symptom": ["slow"]})
+            else:
+                make.open_round(study, 1, raters=("olga", "carol"))
+            if answers == "hang crash":
+                ada = make.seat(study, "ada")
+                round_, item = get_round(ada, 1), get_item(ada, "acme/rocket#1")
+                ask_third_rater(seat=ada, round_=round_, item=item, rater="mia", unblinded=True)
+            export = request_export(seat=make.seat(study, "mia"), what="labels", format="csv", send=False)
+            EXPORTS.work(export.pk)
+            row = Visitor("olga").get(BASE, f"exports/{export.public_id}/").json()
+            told.append({name: row[name] for name in ("rounds", "rows", "bytes", "sha256")})
+            assert Visitor("olga").get(BASE, f"exports/{export.public_id}/download/").status_code == 403
+            transaction.set_rollback(True)
+    assert told[0] == told[1] and told[0]["sha256"] is None
 
 
 # Who reads results of a round that is resolved
