@@ -26,7 +26,8 @@ from shared.file_modes import openings
 FAILED_DAYS = 7
 SHOWN_MOST = 30
 TABLES_MOST = 10
-MEGABYTE = 1024 * 1024
+SIZE_STEP = 16 * 1024 * 1024
+"""In bytes: what is shown of a size that grows with answers."""
 LITTLE_ROOM = 1024**3
 ERRORS = {"deletion": "error", "rules": "rules_error"}
 """Of kinds whose rows have no state of their work the column of why it failed; blank: it waits or goes on."""
@@ -197,7 +198,7 @@ class DatabaseTable:
 
 
 def largest_tables() -> list[DatabaseTable]:
-    """The largest tables, in megabytes that are begun; one query.
+    """The largest tables, by steps of SIZE_STEP up to which they are; one query.
 
     Without numbers of rows, and not by pages, of which a long answer fills several at once: from those, staff who rate
     would learn what kind of answer each submit of others was.
@@ -206,13 +207,18 @@ def largest_tables() -> list[DatabaseTable]:
         cursor.execute(
             "SELECT relname, (pg_total_relation_size(relid) + %s - 1) / %s * %s AS n_bytes FROM pg_stat_user_tables"
             " ORDER BY n_bytes DESC, relname LIMIT %s",
-            [MEGABYTE, MEGABYTE, MEGABYTE, TABLES_MOST],
+            [SIZE_STEP, SIZE_STEP, SIZE_STEP, TABLES_MOST],
         )
         return [DatabaseTable(*row) for row in cursor.fetchall()]
 
 
+def in_steps(n_bytes: int | None) -> int | None:
+    """A size as operators see it: the next multiple of SIZE_STEP."""
+    return None if n_bytes is None else -(-n_bytes // SIZE_STEP) * SIZE_STEP
+
+
 def database() -> dict[str, Any]:
-    """Version, size and connections of PostgreSQL; one query."""
+    """Version, size (by steps of SIZE_STEP) and connections of PostgreSQL; one query."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_setting('server_version'), pg_database_size(current_database()),"
@@ -220,7 +226,7 @@ def database() -> dict[str, Any]:
             " current_setting('max_connections')::int"
         )
         version, n_bytes, n_used, n_most = cursor.fetchone()
-    return {"version": version, "n_bytes": n_bytes, "n_used": n_used, "n_most": n_most}
+    return {"version": version, "n_bytes": in_steps(n_bytes), "n_used": n_used, "n_most": n_most}
 
 
 def disk() -> dict[str, Any]:
@@ -286,7 +292,7 @@ def overview(user: User) -> dict[str, Any]:
         "states": health.states(),
         "pulses": heard,
         "queue_length": heartbeats.queue_length(),
-        "redis_bytes": heartbeats.memory_bytes(),
+        "redis_bytes": in_steps(heartbeats.memory_bytes()),
         "jobs": jobs(user),
         "database": database(),
         "tables": largest_tables(),
