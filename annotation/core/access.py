@@ -31,7 +31,7 @@ from annotation.models import (
     Study,
     Workbook,
 )
-from annotation.models.assignment_kinds import EXTRA_RATERS
+from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS
 from ingest.access import present_identifiers
 from ingest.identifiers import full_name, parse_identifier
 from ingest.models import Repository
@@ -537,7 +537,7 @@ def _open_rounds_of(study: int, whose: Q) -> QuerySet[Any, tuple[int]]:
     on what others answered, so no more may depend on it.
     """
     own = Q(rater__study=study, round__state=Round.State.OPEN) & whose
-    given = Assignment.objects.filter(~EXTRA_RATERS, own).exclude(state=Assignment.State.WITHDRAWN).order_by()
+    given = Assignment.objects.filter(RATERS, own).exclude(state=Assignment.State.WITHDRAWN).order_by()
     present = RoundRater.objects.filter(own, left_at__isnull=True).order_by()
     return given.values_list("round_id").union(present.values_list("round_id"))
 

@@ -15,7 +15,18 @@ from django.utils import timezone
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.member_lists import code_order
-from annotation.models import Annotation, AuditEvent, InboxLine, Membership, Round, RoundItem, RoundRater, Study
+from annotation.models import (
+    Annotation,
+    Assignment,
+    AuditEvent,
+    InboxLine,
+    Membership,
+    Round,
+    RoundItem,
+    RoundRater,
+    Study,
+)
+from annotation.models.assignment_kinds import RATERS
 from shared.names import folded
 from shared.wording import plural, series
 
@@ -153,11 +164,10 @@ def _blind_spans(
     ]
     first: dict[tuple[int, int], datetime] = {}
     if places := {place for place, _ in came} | {place for place, at in left.items() if at is not None}:
-        given = Annotation.objects.filter(
-            assignment__slot__isnull=False,  # a third answer makes nobody blind who left
-            assignment__round__in={round_id for round_id, _ in places},
-            rater__in={rater for _, rater in places},
+        rated = Assignment.objects.filter(  # a third answer makes nobody blind who left
+            RATERS, round__in={round_id for round_id, _ in places}, rater__in={rater for _, rater in places}
         )
+        given = Annotation.objects.filter(assignment__in=rated)
         firsts = given.order_by().values_list("assignment__round", "rater").annotate(at=Min("created_at"))
         first = {(round_id, rater): at for round_id, rater, at in firsts}
     starts = {place: rounds[place[0]].opened_at or now for place in left}

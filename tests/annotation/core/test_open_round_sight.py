@@ -128,7 +128,8 @@ def test_another_owners_file_does_not_tell_what_its_maker_is_asked_as_a_third_ra
     told = []
     for answers in ("hang crash", "hang hang"):
         with transaction.atomic():
-            study = make.study(raters=("bob", "carol"), resolve_when="item")
+            text = make.SYMPTOMS.replace("slug: symptoms", "slug: thirds")
+            study = make.study("thirds", raters=("bob", "carol"), resolve_when="item", text=text)
             for name, roles in {"mia": ["owner", "rater"], "olga": ["owner", "rater"]}.items():
                 members.set_member(seat=make.owner_seat(study), username=make.user(name).username, roles=roles)
                 if name == "mia":
