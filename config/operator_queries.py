@@ -198,16 +198,17 @@ class DatabaseTable:
 
 
 def largest_tables() -> list[DatabaseTable]:
-    """The largest tables, by steps of SIZE_STEP up to which they are; one query.
+    """The largest tables of more than SIZE_STEP, by steps of it up to which they are; one query.
 
     Without numbers of rows, and not by pages, of which a long answer fills several at once: from those, staff who rate
     would learn what kind of answer each submit of others was.
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT relname, (pg_total_relation_size(relid) + %s - 1) / %s * %s AS n_bytes FROM pg_stat_user_tables"
-            " ORDER BY n_bytes DESC, relname LIMIT %s",
-            [SIZE_STEP, SIZE_STEP, SIZE_STEP, TABLES_MOST],
+            "SELECT relname, (pg_total_relation_size(relid) + %(step)s - 1) / %(step)s * %(step)s AS n_bytes"
+            " FROM pg_stat_user_tables WHERE pg_total_relation_size(relid) > %(step)s"
+            " ORDER BY n_bytes DESC, relname LIMIT %(most)s",
+            {"step": SIZE_STEP, "most": TABLES_MOST},
         )
         return [DatabaseTable(*row) for row in cursor.fetchall()]
 

@@ -75,7 +75,7 @@ def test_the_page_shows_jobs_with_their_error_and_what_can_be_done(staff: Client
     request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     asked = start_fetch(user=make.user("olga"), repository="acme/other", send=False)
     shown = staff.get("/operations/").content.decode()
-    assert "annotation_" in shown and "Rows" not in shown
+    assert "No table is larger than 16 MB." in shown and "Rows" not in shown
     assert "GitHub said no." in shown and f'action="/fetches/{run.pk}/continue/"' in shown
     assert f"acme/other · run {asked.pk}" in shown
     assert "study · export 1, ratings" in shown and "All migrations are applied" in shown
@@ -135,6 +135,14 @@ def test_the_page_costs_the_same_with_many_jobs(staff: Client) -> None:
             failed_fetch()
         with assert_queries(17):
             staff.get("/operations/")
+
+
+def test_tables_are_listed_from_one_step_of_size_on(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator_queries, "SIZE_STEP", 1 << 15)
+    found = operator_queries.largest_tables()
+    assert found and all(each.n_bytes > 1 << 15 and each.n_bytes % (1 << 15) == 0 for each in found)
+    assert found == sorted(found, key=lambda each: (-each.n_bytes, each.name))
+    assert found[0].name in staff.get("/operations/").content.decode()
 
 
 def test_sizes_of_tables_do_not_tell_how_long_an_answer_was() -> None:
