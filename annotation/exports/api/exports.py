@@ -22,7 +22,7 @@ from annotation.core.download_log import record_download
 from annotation.exports import actions
 from annotation.exports.columns import CONTENT_TYPES
 from annotation.exports.package_options import LICENCES, TEXTS
-from annotation.exports.queries.files import exports_of, is_hidden, require_download, rounds_held
+from annotation.exports.queries.files import exports_of, is_closed_to, is_hidden, require_download, rounds_held
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.queries.options import REFUSED, SHAPES
 from annotation.exports.views.downloads import OTHER_TYPES, file_response
@@ -107,7 +107,7 @@ def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any
         "step": export.step,
         "rows": None if hides else export.n_rows,
         "rows_expected": None if hides else export.n_expected,
-        "rounds": export.rounds,
+        "rounds": [] if is_closed_to(seat, export) else export.rounds,
         "left_out": export.left_out,
         "bytes": None if hides else export.n_bytes,
         "sha256": None if hides else export.sha256 or None,

@@ -63,8 +63,21 @@ def is_hidden(seat: Seat, export: Export) -> bool:
     return False
 
 
+def is_closed_to(seat: Seat, export: Export) -> bool:
+    """Whether someone else made a file, and this person is blind in any round or for any item.
+
+    Which rounds and items a file leaves out can depend on what its maker is asked as a third rater.
+    """
+    return export.created_by_id != seat.user.pk and bool(seat.blind_round_ids or seat.withheld)
+
+
 def _why_blind(seat: Seat, export: Export) -> str:
     """Why a file holds what is hidden from this person, in a sentence; empty where it does not."""
+    if is_closed_to(seat, export):
+        return (
+            "Someone else created this file. While you are a rater of an open round, or owe an answer as a third "
+            "rater, such files are hidden from you. Create your own."
+        )
     if export.what in KINDS and KINDS[export.what].names_queues:
         left_out = set(map(tuple, export.hidden))
         if any((pk, item) not in left_out for pk, items in seat.withheld_queues.items() for item in items):
@@ -78,12 +91,7 @@ def _why_blind(seat: Seat, export: Export) -> str:
     if (number := rounds.values_list("number", flat=True).first()) is not None:
         does = "contains" if export.what != "issues" else "counts"
         return f"This file {does} labels of others in round {number}. It is hidden from you until that round closes."
-    missing = {round_id for round_id, item in seat.withheld if [round_id, item] not in export.hidden}
-    if export.created_by_id != seat.user.pk:
-        # What another one leaves out can depend on what they are asked as a third rater.
-        held = Round.objects.filter(pk__in=seat.unsettled_round_ids, number__in=export.rounds)
-        missing |= set(held.order_by().values_list("pk", flat=True))
-    if missing:
+    if any([*place] not in export.hidden for place in seat.withheld):
         return (
             "This file contains labels of others for items that you still have to label. It is hidden from you "
             "until then."
