@@ -119,7 +119,7 @@ def test_a_blind_owner_reads_which_round_is_missing_and_why_another_owners_file_
     export_jobs.work(theirs.pk)
     said = page(visitor("olga"))
     assert "without round 2, in which olga was a rater" in said
-    assert "This file contains labels of others in round 2" in said
+    assert "Someone else created this file. While you are a rater of an open round" in said
     assert f'href="{PAGE}1/download/"' in said and f'href="{PAGE}2/download/"' not in said
     assert '<option value="2">round 2</option>' not in said
 
