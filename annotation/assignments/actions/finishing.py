@@ -1,5 +1,7 @@
 """End of labeling: an open round moves to resolving when its last assignment is submitted."""
 
+from collections.abc import Iterable
+
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -24,6 +26,17 @@ def finish_if_done(round_id: int) -> bool:
             return False
         start_resolving(round_)
         return True
+
+
+def finish_left(round_ids: Iterable[int]) -> None:
+    """Moves rounds on that waited for someone who left the study; after the commit.
+
+    Relabeling queues stay as they are: what they hold can be withheld from who acts, or from others because of what
+    this person is asked as a third rater.
+    """
+    left = Round.objects.filter(pk__in=list(round_ids)).exclude(kind=Round.Kind.RELABEL).order_by("pk")
+    for pk in left.values_list("pk", flat=True):
+        finish_if_done(pk)
 
 
 def start_resolving(round_: Round) -> None:

@@ -9,7 +9,7 @@ from accounts import actions as account_actions
 from accounts.confirmation import Confirmation, require_confirmed
 from accounts.models import User
 from accounts.permissions import require_private_account
-from annotation.assignments.actions.finishing import finish_if_done
+from annotation.assignments.actions.finishing import finish_left
 from annotation.assignments.queries import DepartureOutcome
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, RATER, Seat, get_own_invitation, get_seat
@@ -175,8 +175,7 @@ def _leave(seat: Seat, pk: int, verb: str) -> Departure:
 
 def finish(left: Departure) -> Departure:
     """Moves rounds on that waited for who left; after the commit."""
-    for round_id, _ in left.rounds:
-        finish_if_done(round_id)
+    finish_left(round_id for round_id, _ in left.rounds)
     return left
 
 

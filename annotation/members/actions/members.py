@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from accounts.models import User
-from annotation.assignments.actions.finishing import finish_if_done
+from annotation.assignments.actions.finishing import finish_left
 from annotation.assignments.actions.reading_locks import mark_unblinded, wait_before_roles
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, RATER, Seat
@@ -91,8 +91,7 @@ def set_member(
 
 
 def _done(placed: MembershipResult) -> MembershipResult:
-    for round_id in placed.rounds:
-        finish_if_done(round_id)
+    finish_left(placed.rounds)
     return placed
 
 

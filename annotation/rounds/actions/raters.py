@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.assignments.actions import states_and_leases as assignment_states
-from annotation.assignments.actions.finishing import finish_if_done
+from annotation.assignments.actions.finishing import finish_if_done, finish_left
 from annotation.assignments.actions.reading_locks import held_unblinded
 from annotation.assignments.actions.third_raters import withdraw_third_raters
 from annotation.assignments.planning import new_holders, own_order
@@ -66,31 +66,32 @@ def withdraw_from_study(*, seat: Seat, member: Membership) -> list[tuple[Round, 
     """
     seat.require(OWNER)
     found = take_out(seat, member)
-    for round_, _ in found:
-        finish_if_done(round_.pk)
+    finish_left(round_.pk for round_, _ in found)
     return found
 
 
 @transaction.atomic
 def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutcome]]:
-    """What withdrawing from a study does, for anyone who may; `finish_if_done` is for after the commit.
+    """What withdrawing from a study does, for anyone who may; `finish_left` is for after the commit.
 
-    Relabeling queues of which something is withheld from this person are not among the rounds, and stay open: that they
-    were, or that one is done, would show that the member had items there.
+    Relabeling queues of which something is withheld from this person are not among the rounds: that they were would
+    show that the member had items there.
     """
     withheld_queues = seat.withheld_queues  # before: who left a round is blind there no more
     rows = RoundRater.objects.filter(
         round__study=seat.study, round__state=Round.State.OPEN, rater=member, left_at__isnull=True
     )
     numbers = list(rows.order_by("round__number").values_list("round__number", flat=True))
-    found = _withdraw(seat, numbers, member.code or "")
+    found = _withdraw(seat, numbers, member.code or "", leaves_study=True)
     asked = Assignment.objects.filter(round__study=seat.study, rater=member, round__state=Round.State.RESOLVING)
     withdraw_third_raters(asked)
     return [(round_, each) for round_, each in found if round_.pk not in withheld_queues]
 
 
 @transaction.atomic
-def _withdraw(seat: Seat, numbers: Sequence[int], rater: str) -> list[tuple[Round, DepartureOutcome]]:
+def _withdraw(
+    seat: Seat, numbers: Sequence[int], rater: str, *, leaves_study: bool = False
+) -> list[tuple[Round, DepartureOutcome]]:
     """Withdraws a rater from some rounds; one job does so in those where it is to move many items.
 
     Relabeling queues come last there and are not counted, because the progress would show how much they hold.
@@ -103,7 +104,7 @@ def _withdraw(seat: Seat, numbers: Sequence[int], rater: str) -> list[tuple[Roun
         large.sort(key=lambda row: row[0].kind == Round.Kind.RELABEL)
         first, member = large[0][0], large[0][1].rater
         pks = [round_.pk for round_, _ in large]
-        finish = [pk for pk in pks if pk not in seat.withheld_queues]
+        finish = [round_.pk for round_, _ in large if not leaves_study or round_.kind != Round.Kind.RELABEL]
         asked = {"rounds": pks, "finish": finish, "rater": member.pk, "code": member.code}
         counted = [each.n_later for round_, each in large if round_.kind != Round.Kind.RELABEL or round_ == first]
         kind = BulkJob.Kind.LEAVING

@@ -15,7 +15,7 @@ from annotation.core.access import get_item, get_round
 from annotation.discussion.actions import write_remark
 from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
-from annotation.members.actions import members
+from annotation.members.actions import leaving, members
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Assignment, AuditEvent, Export, InboxLine, Item, Membership, Round, RoundRater, Study
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
@@ -332,3 +332,22 @@ def test_what_is_said_or_decided_in_an_open_queue_makes_no_training_item_known(a
     assert seen_answers(draft, [ada], [item]) == set()
     Round.objects.filter(pk=queue.pk).update(state=Round.State.CLOSED)
     assert seen_answers(draft, [ada], [item]) == {(item, ada)}
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_queue_stays_open_when_the_last_who_had_items_leaves(is_asked: bool) -> None:
+    """Whether it moved on told that who leaves is asked as a third rater about some item."""
+    study = make.study("study", raters=("al", "bob", "lena", "zed"))
+    make.rate(make.open_round(study, 1, raters=("al", "zed")), "item al zed\n1 hang hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    other = make.rate(make.open_round(study, 1, first=2, raters=("bob", "zed")), "item bob zed\n2 hang crash")
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n1 symptom al,lena")
+    make.submit(queue, "al", 1, {"symptom": ["hang-a"]})
+    if is_asked:
+        ada = make.seat(study, "ada")
+        item = get_item(ada, "acme/rocket#2")
+        ask_third_rater(seat=ada, round_=get_round(ada, other.number), item=item, rater="lena")
+    leaving.leave_study(seat=make.seat(study, "lena"))
+    queue.refresh_from_db()
+    assert queue.state == Round.State.OPEN
