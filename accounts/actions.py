@@ -10,7 +10,8 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.password_validation import validate_password
 from django.core import signing
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, models, transaction
+from django.db.models.fields.files import FieldFile
 from django.utils import timezone
 
 from accounts.access import get_good_link, keepers_of_links
@@ -155,6 +156,17 @@ def hold_account(user: User) -> None:
             "The password of this account was changed at the same time. Sign in again. Nothing was changed.",
             code="sign_in_again",
         )
+
+
+def save_as_own(user: User, row: models.Model, file: FieldFile) -> None:
+    """Saves a new row that belongs to an account, which is held. Raises as `hold_account`; then its file goes, too."""
+    try:
+        with transaction.atomic():
+            hold_account(user)
+            row.save()
+    except Invalid:
+        file.delete(save=False)
+        raise
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.actions import hold_account
 from accounts.audit import record
 from accounts.permissions import is_shell_command, may_use_tokens
 from ingest import run_steps, runs
@@ -157,6 +158,8 @@ def queue_run(run: FetchRun, *, user: "User | None", send: bool = True) -> Fetch
     run.created_by = user
     run.heartbeat_at = timezone.now()
     with transaction.atomic():
+        if user is not None:
+            hold_account(user)
         run.save()
         if send:
             RUNS.send_later(run.pk)

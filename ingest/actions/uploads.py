@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.files.base import File
 from django.db import transaction
 
+from accounts.actions import save_as_own
 from accounts.permissions import is_shell_command
 from ingest.actions.fetches import queue_run
 from ingest.errors import Invalid, NotFound, TooLarge, Unreadable
@@ -73,7 +74,7 @@ def take_upload(
     file.seek(0)
     upload = Upload(name=requested["file"], created_by=user, requested=requested | {"sample": found.as_json()})
     upload.file.save(unused_name("issues", "table"), file, save=False)
-    upload.save()
+    save_as_own(user, upload, upload.file)
     return upload
 
 

@@ -14,6 +14,7 @@ from django.core.files.base import File
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.actions import save_as_own
 from accounts.models import User
 from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.demo_people import require_may_create_studies
@@ -95,7 +96,7 @@ def take_workbook(*, user: User, files: Sequence["File[Any]"], seat: Seat | None
             created_by=user,
         )
         found.file.save(unused_name("workbook", "bin"), File(source.file), save=False)
-    found.save()
+    save_as_own(user, found, found.file)
     keep_book(found, book)
     return found
 

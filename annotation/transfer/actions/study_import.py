@@ -11,6 +11,7 @@ from django.core.files.base import File
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.actions import save_as_own
 from accounts.models import User
 from annotation.core.access import OWNER
 from annotation.core.audit import record
@@ -58,7 +59,7 @@ def take_study(*, user: User, file: "File[Any]", slug: str = "", send: bool = Tr
     file.seek(0)
     found.file.save(unused_name("study", "zip"), File(file.file), save=False)
     with transaction.atomic():
-        found.save()
+        save_as_own(user, found, found.file)
         if send:
             ARRIVALS.send_later(found.pk)
     return found

@@ -1,27 +1,29 @@
 """A link that an owner makes for a member's new password: what it is good for later, and who gets none."""
 
 import re
-import threading
 from collections.abc import Callable
 
 import pytest
 from django.core.cache import cache
-from django.db import connections, transaction
+from django.core.files.base import ContentFile
+from django.core.files.uploadedfile import UploadedFile
 from django.test import Client
 
 from accounts.access import get_password_link
 from accounts.actions import change_password, make_token, use_password_link
 from accounts.actions import make_password_link as make_link_of_staff
 from accounts.models import PasswordLink, User
+from annotation.imports.actions.workbooks import take_workbook
 from annotation.invitations.actions import invitations
 from annotation.members.actions import leaving, members
 from annotation.members.actions.leaving import decline
-from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study
-from annotation.studies.actions.studies import create_study
+from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study, Workbook
+from ingest.actions.fetches import start_fetch
+from ingest.actions.uploads import take_upload
+from ingest.models import FetchRun, Upload
 from shared.errors import Invalid, NotFound
 from tests import builders as make
 from tests.annotation.permission_study import Visitor
-from tests.asserts import wait_until_someone_waits_for_a_lock
 
 pytestmark = pytest.mark.django_db
 PASSWORD, NEW = "a long password of hers", "Taken-Over-99!z"
@@ -311,37 +313,6 @@ def test_a_link_of_staff_that_may_still_make_it_opens() -> None:
     assert opens(link_for(make.member(make.study(raters=("bob", "carol")), "bob"), by="sam"))
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("way", ["by a link", "by an own study"])
-def test_a_link_is_over_when_its_person_joins_another_study_at_that_moment(way: str) -> None:
-    study = build_study()
-    nora = newcomer(study).user
-    assert nora is not None
-    link = get_password_link(link_for(Membership.objects.get(user=nora)).strip("/").rpartition("/")[2])
-    invitation = invitations.invite(seat=make.seat(other_study(), "mallory"), roles=["owner"])[1]
-    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: own"), "nora")
-    outcomes: list[BaseException] = []
-
-    def use() -> None:
-        try:
-            use_password_link(link=link, new=NEW)
-        except BaseException as error:
-            outcomes.append(error)
-        finally:
-            connections.close_all()
-
-    using = threading.Thread(target=use)
-    with transaction.atomic():
-        if way == "by a link":
-            invitations.accept_invitation(user=User.objects.get(pk=nora.pk), plaintext=invitation)
-        else:
-            create_study(user=User.objects.get(pk=nora.pk), slug="own", title="Own", taxonomy="own")
-        using.start()
-        wait_until_someone_waits_for_a_lock()
-    using.join(60)
-    assert [type(each) for each in outcomes] == [NotFound]
-
-
 def test_nobody_joins_by_a_session_that_a_link_ended() -> None:
     study = build_study()
     nora = newcomer(study).user
@@ -352,3 +323,22 @@ def test_nobody_joins_by_a_session_that_a_link_ended() -> None:
     with pytest.raises(Invalid, match="changed at the same time"):
         invitations.accept_invitation(user=before, plaintext=invitation)
     assert not Membership.objects.filter(study__slug="other", user=nora).exists()
+
+
+@pytest.mark.parametrize("way", ["upload", "workbook", "fetch"])
+def test_nothing_is_uploaded_by_a_session_that_a_link_ended(way: str) -> None:
+    """A file can take seconds to read, and would be theirs who made the link."""
+    study = build_study()
+    nora = newcomer(study).user
+    assert nora is not None
+    before = User.objects.get(pk=nora.pk)
+    assert opens(link_for(Membership.objects.get(user=nora)))
+    file = ContentFile(b"number,title\n1,Hang\n", "more.csv")
+    ways: dict[str, Callable[[], object]] = {
+        "upload": lambda: take_upload(user=before, file=file, repository="acme/more"),
+        "workbook": lambda: take_workbook(files=[UploadedFile(file, "sheet.csv", size=20)], user=before),
+        "fetch": lambda: start_fetch(user=before, repository="acme/more", send=False),
+    }
+    with pytest.raises(Invalid, match="changed at the same time"):
+        ways[way]()
+    assert not Upload.objects.exists() and not Workbook.objects.exists() and not FetchRun.objects.exists()
