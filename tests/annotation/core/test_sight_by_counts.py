@@ -463,8 +463,9 @@ def test_a_file_of_issues_shows_only_who_reads_an_open_round_which_items_were_an
             worlds.append(told)
             transaction.set_rollback(True)
     assert [told[0][2] for told in worlds] == [["1", "1", "0", "0"], ["0", "0", "1", "1"]]
-    of_olga, of_carl = ([True] * 3, [1], 403), ([False] * 3, [], ["0"] * 4)
-    assert worlds[0][1:] == worlds[1][1:] == [of_olga, of_carl] * 2
+    of_carl = ([False] * 3, [], ["0"] * 4)
+    of_olga = {"carl": ([True] * 3, [], 403), "stan": ([True] * 3, [1], 403)}
+    assert worlds[0][1:] == worlds[1][1:] == [of_olga["carl"], of_carl, of_olga["stan"], of_carl]
 
 
 @pytest.mark.parametrize("is_earlier", [False, True])
