@@ -423,8 +423,8 @@ def choose_image_hosts(*, user: User, hosts: Sequence[str]) -> None:
 def end_account(*, user: User) -> None:
     """Nobody signs in as this person any more: tokens, sessions, links and providers end, the e-mail address goes.
 
-    The row stays, with the name: what they did is told by it. Their studies are left before, which can take a while.
-    Raises Invalid where the password was changed since this person was asked for it.
+    The row stays, with the name: what they did is told by it. Their studies are left before, and others can hold
+    these for seconds. Raises Invalid where the password was changed since this person was asked for it.
     """
     hold_account(user)
     user.is_active, user.is_staff, user.is_superuser = False, False, False
@@ -471,7 +471,8 @@ def connect_provider(*, user: User, provider: str, uid: str, called: str) -> Non
 def disconnect_provider(*, user: User, account_id: int) -> None:
     """Takes an account at a provider off a person.
 
-    Raises NotFound, Conflict where nothing else signs them in, Invalid where the password was changed meanwhile.
+    Raises NotFound, Conflict where nothing else signs them in, Invalid where the password was changed
+    since this person was asked for it.
     """
     with transaction.atomic():
         hold_account(user)

@@ -118,7 +118,7 @@ def newest(round_: Round, item: Item) -> DiscussionProgress:
 
 @dataclass(frozen=True)
 class ConcurrentChange:
-    """What someone else did on an item meanwhile: who decided which dimensions, and who answered, with the revision."""
+    """What others did on an item since then: who decided which dimensions, and who answered, with the revision."""
 
     decided: Sequence[tuple[str, str]]
     answered: Sequence[tuple[Membership, int]]
