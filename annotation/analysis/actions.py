@@ -46,8 +46,13 @@ def save_analysis(*, seat: Seat, title: str, kind: str, question: Mapping[str, S
 
 @transaction.atomic
 def remove_analysis(*, seat: Seat, analysis: Analysis) -> None:
-    """Takes a saved analysis away; who saved it may, and the owner. Raises Forbidden."""
-    if analysis.created_by_id != seat.user.pk or not seat.has_role(OWNER, ADJUDICATOR):
-        seat.require(OWNER)
+    """Takes a saved analysis away; an adjudicator who saved it may, and every owner. Raises Forbidden.
+
+    One that another request took away before is left as it is, without a second line in the audit log.
+    """
+    seat.require(OWNER, *([ADJUDICATOR] if analysis.created_by_id == seat.user.pk else []))
+    hold_study(seat)
+    if not Analysis.objects.filter(pk=analysis.pk).exists():
+        return
     record(study=seat.study, user=seat.user, verb="removed an analysis", analysis=analysis.number, kind=analysis.kind)
     analysis.delete()

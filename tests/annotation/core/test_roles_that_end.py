@@ -1,5 +1,6 @@
 """Roles that end while someone acts or reads by them: what waits then is refused, and what was read is not shown."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.db.models import Q
 from django.test import Client
 from django.utils import timezone
 
+from annotation.analysis.actions import remove_analysis, save_analysis
 from annotation.choosing.actions.samples import screen_items
 from annotation.core.access import Seat, changing, get_item, get_seat
 from annotation.core.errors import Forbidden, NotFound
@@ -19,13 +21,15 @@ from annotation.labeling.actions import answers
 from annotation.members.actions import leaving, members
 from annotation.members.actions.name_only_members import join_member
 from annotation.members.actions.reader_links import make_reader_link, withdraw_reader_link
-from annotation.models import Annotation, Membership, Study
+from annotation.models import Annotation, AuditEvent, Membership, Round, Study
 from annotation.resolving.actions import resolutions
 from annotation.rounds.actions import raters, rounds
 from annotation.rounds.actions.absence import set_away
 from annotation.studies.actions import archive, studies
 from annotation.transfer.actions.life import delete_study
 from tests import builders as make
+from tests.annotation.permission_study import BASE, Visitor
+from tests.annotation.queue_study import acts, build_with_queue
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -67,8 +71,42 @@ ACTIONS: dict[str, Callable[[Study, Seat], Any]] = {
     ),
     "withdraws a rater": lambda _, seat: raters.withdraw_rater(seat=seat, number=1, rater="bob"),
     "asks for a file": lambda _, seat: request_export(seat=seat, what="ratings", format="csv", send=False),
+    "deletes an analysis": lambda study, seat: remove_analysis(seat=seat, analysis=study.analyses.get(number=1)),
     "moves a round on": lambda _, seat: rounds.resolve_round(seat=seat, number=1),
 }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["mia", "eve"])
+def test_no_act_over_rest_is_done_by_a_role_that_ended_after_it_was_looked_at(
+    monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    """An owner and an adjudicator become raters at the moment in which an act of theirs has asked for the role."""
+    study = build_with_queue(Round.State.OPEN)
+    visitor, ended, wrong = Visitor(who), list[bool](), []
+    pk, first_look = make.member(study, who).pk, Seat.require
+
+    def look(seat: Seat, *roles: str) -> None:
+        first_look(seat, *roles)
+        if seat.membership is not None and seat.membership.pk == pk:
+            ended.append(True)
+            Membership.objects.filter(pk=pk).update(roles=["rater"])
+
+    monkeypatch.setattr(Seat, "require", look)
+    n = 0
+    for method, path, body in acts(study):
+        ended.clear()
+        with transaction.atomic():
+            answer = visitor.client.generic(
+                method.upper(), f"{BASE}studies/study/{path}", json.dumps(body), "application/json",
+                headers=visitor.headers,
+            )  # fmt: skip
+            n += len(ended) > 0
+            is_done = answer.status_code < 300 and answer.content != b'{"repinned":0}'
+            if ended and is_done:
+                wrong.append(f"{method} {path} {body}: {answer.status_code}")
+            transaction.set_rollback(True)
+    assert n > 100 and not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("leaves", [False, True])
@@ -76,6 +114,7 @@ ACTIONS: dict[str, Callable[[Study, Seat], Any]] = {
 def test_an_owner_who_is_one_no_more_does_nothing_that_waited_for_it(action: str, leaves: bool) -> None:
     study = with_carl("owner")
     waiting = get_seat(make.user("carl"), "study")
+    save_analysis(seat=make.seat(study, "carl"), title="Symptoms", kind="counts", question={})
     end_roles(study, leaves=leaves)
     with pytest.raises(Forbidden, match="need the role owner"):
         ACTIONS[action](study, waiting)
@@ -140,6 +179,16 @@ def test_what_is_written_into_the_audit_needs_the_role_that_it_began_with(leaves
         with pytest.raises(Forbidden, match="need the role owner"):
             withdraw_reader_link(seat=waiting, number=number)
         assert withdraw_reader_link(seat=make.owner_seat(study), number=number).withdrawn_at
+
+
+def test_an_analysis_that_two_requests_delete_leaves_one_line() -> None:
+    study = with_carl("owner")
+    seat = make.seat(study, "carl")
+    one = save_analysis(seat=seat, title="Symptoms", kind="counts", question={})
+    other = study.analyses.get(pk=one.pk)
+    for each in (one, other):
+        remove_analysis(seat=seat, analysis=each)
+    assert AuditEvent.objects.filter(study=study, verb="removed an analysis").count() == 1
 
 
 def test_an_owner_gives_up_the_role_and_leaves() -> None:
