@@ -21,6 +21,7 @@ from annotation.charts.specifications import (
     hue,
     vega_list,
 )
+from taxonomy.kinds.number import number_words
 
 LEAST_PANEL, NARROW_PANEL = 6, 14
 """In letters: narrower than the one panels are not drawn, narrower than the other they hold no counts."""
@@ -316,7 +317,8 @@ def _at(listed: Sequence[str], place: int) -> str:
 
 def _cut(cut: float, letter: float) -> dict[str, Any]:
     at = {"x": {"datum": cut, "type": "quantitative"}}
-    text = {"type": "text", "align": "left", "dx": 0.3 * letter, "y": letter, "color": "var(--bad)", "text": f"{cut:g}"}
+    words = number_words(cut)
+    text = {"type": "text", "align": "left", "dx": 0.3 * letter, "y": letter, "color": "var(--bad)", "text": words}
     rule = {"type": "rule", "color": "var(--bad)", "strokeDash": [5, 3], "strokeWidth": 1}
     return {"data": {"values": [{}]}, "layer": [{"mark": rule, "encoding": at}, {"mark": text, "encoding": at}]}
 

@@ -16,6 +16,7 @@ from annotation.core.errors import Unreadable
 from annotation.core.parquet_pages import PAGES_MAX, largest_pages
 from ingest.tables import TableRow as Row
 from ingest.tables.workbooks import EXPANDED_BYTES_MAX
+from taxonomy.kinds.number import number_words
 
 ROWS_MAX = 1_000_000
 COLUMNS_MAX = 2_000
@@ -150,7 +151,7 @@ def _text(value: Any) -> str:
         case float():
             if value != value:
                 return ""
-            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+            return number_words(value)
         case datetime() | date():
             return value.isoformat()
         case list() | tuple():

@@ -79,14 +79,21 @@ def as_value(values: Values) -> str:
     return json.dumps(list(values), ensure_ascii=False)
 
 
-def options(dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, AnswerDetails]) -> list[ResolutionOption]:
-    """The raters' answers in the order of their codes, equal ones once; for yes or no always both."""
+def options(
+    dimension: TreeDimension, verdict: Verdict, voices: Mapping[str, AnswerDetails], *, decided: Values = ()
+) -> list[ResolutionOption]:
+    """The raters' answers in the order of their codes, equal ones once; for yes or no always both.
+
+    A number or a text that was decided before is one of them, exactly as it is.
+    """
     columns: dict[str, tuple[str, Values, list[RaterStatement]]] = {}
     for given in verdict.ratings:
         name, values = _column(dimension, verdict, given, voices)
         columns.setdefault(name, (name, values, []))[2].append(_said(dimension, verdict, given, voices))
     if verdict.replaces is not None and (before := verdict.replaces.values) is not None:
         columns.setdefault(as_value(before), (as_value(before), before, []))
+    if decided and not dimension.has_categories:
+        columns.setdefault(as_value(decided), (as_value(decided), decided, []))
     if dimension.is_two_valued:
         for answer in (True, False):
             columns.setdefault(as_value((answer,)), (as_value((answer,)), (answer,), []))

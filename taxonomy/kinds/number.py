@@ -48,7 +48,12 @@ class Number(Kind):
         return float(cell)
 
     def word(self, value: Value) -> str:
-        return f"{value:g}"
+        return number_words(float(value))
+
+
+def number_words(value: float) -> str:
+    """`3`, `3.5`, `1e+20`: the shortest text that is read as the same number again, and as no other."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
 
 
 def finite(given: object) -> float | None:

@@ -10,6 +10,7 @@ from annotation.core.errors import Unreadable
 from annotation.core.sheet_tables import UNSTORABLE
 from ingest.tables.files import TableRow
 from shared.storable_json import DEEPEST, is_too_deep, n_values
+from taxonomy.kinds.number import number_words
 
 BYTES_MAX = 128 << 20
 VALUES_MAX = 2_000_000
@@ -319,7 +320,7 @@ def _text(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+            return number_words(value)
         case str():
             return UNSTORABLE.sub("\ufffd", value)
         case int():

@@ -18,6 +18,7 @@ from annotation.models import Assignment, PartMatch, Proposal, ProposalOutcome, 
 from annotation.models.assignment_kinds import RATERS
 from annotation.proposals.queries import outcomes_of
 from shared.wording import series
+from taxonomy.kinds.number import number_words
 from taxonomy.migration import BlockedValue, Route
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version, route
@@ -460,8 +461,10 @@ def _old_values(dimension: TreeDimension, given: object) -> Sequence[OldValue]:
         return ()
     if isinstance(given, list):
         return [_old_value(each) for each in sorted((dimension.by_key[key] for key in given), key=_by_position)]
-    words = ("yes" if given else "no") if isinstance(given, bool) else f"{given:g}" if isinstance(given, float) else ""
-    words = words or f"“{given}”"
+    if isinstance(given, bool):
+        words = "yes" if given else "no"
+    else:
+        words = number_words(given) if isinstance(given, float) else f"“{given}”"
     return (OldValue("", words, words),)
 
 

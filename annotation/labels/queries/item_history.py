@@ -13,6 +13,7 @@ from annotation.labels.queries.label_version import label_version, way
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Annotation, Assignment, Item, Round, RoundItem
 from annotation.models.assignment_kinds import EXTRA_RATERS
+from taxonomy.kinds.number import number_words
 from taxonomy.migration import BlockedValue
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -340,7 +341,7 @@ def value_words(dimension: TreeDimension, values: Values) -> list[str]:
         elif isinstance(value, bool):
             found.append("yes" if value else "no")
         elif isinstance(value, float | int):
-            found.append(f"{value:g}")
+            found.append(number_words(value))
         else:
             category = dimension.by_key.get(value) if dimension.has_categories else None
             found.append(category.path if category else str(value))

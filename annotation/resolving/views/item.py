@@ -168,8 +168,8 @@ def _place(
 ) -> dict[str, object]:
     """The place to be decided: the answers side by side, what else can be chosen, and what was decided before."""
     dimension = here.tree.by_key[verdict.dimension]
-    columns = resolution_options.options(dimension, verdict, heard)
     earlier = told.get((verdict.part, verdict.dimension), ())
+    columns = resolution_options.options(dimension, verdict, heard, decided=earlier[0].values if earlier else ())
     if not filled.choice and earlier and earlier[0].method != Resolution.Method.REOPENED:
         filled.choice, filled.other = _as_chosen(columns, earlier[0])
     return {
@@ -226,7 +226,7 @@ def _as_chosen(columns: Sequence[resolution_options.ResolutionOption], decision:
     value = resolution_options.as_value(values)
     if not values or any(option.value == value for option in columns):
         return value, ()
-    return "other", [f"{each:g}" if isinstance(each, float) else str(each) for each in values]
+    return "other", [str(each) for each in values]
 
 
 def _methods(here: QueuePosition, item: Item, verdict: Verdict) -> list[tuple[str, str]]:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.db import transaction
+from django.db.models import F
 
 from annotation.core.access import get_item, get_round
 from annotation.core.errors import Conflict, OpenedElsewhere, WrongState
 from annotation.discussion.actions import write_remark
 from annotation.members.actions.members import add_member, set_member
-from annotation.models import Annotation, Assignment, Item, Plan, Proposal, Rating, Round, RoundItem, Study
+from annotation.models import Annotation, Assignment, Item, Plan, Proposal, Rating, Round, RoundItem, RoundRater, Study
 from annotation.proposals.actions import settle_proposals
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import resolve
@@ -110,7 +111,11 @@ def never_asked(study: Study) -> None:
     """As if the queue did not have item 1, because its labels did not change."""
     of_item = {"round": queue_of(study), "item": Item.objects.get(study=study, identifier="acme/rocket#1")}
     asked = Assignment.objects.filter(**of_item)
+    finished = asked.filter(state__in=Assignment.FINISHED)
     with history_rewritten():
+        for name, rows in (("n_assigned", asked), ("n_finished", finished)):
+            counted = RoundRater.objects.filter(round=of_item["round"], rater__in=rows.values("rater"))
+            counted.update(**{name: F(name) - 1})
         for rows in (
             Rating.objects.filter(**of_item),
             Annotation.objects.filter(assignment__in=asked),
@@ -118,6 +123,7 @@ def never_asked(study: Study) -> None:
             RoundItem.objects.filter(**of_item),
         ):
             rows._raw_delete(rows.db)
+        RoundItem.objects.filter(round=of_item["round"]).update(position=1)  # the only other one
 
 
 EVENTS: dict[str, Callable[[Study], object]] = {

@@ -1,6 +1,7 @@
 """The pages of resolving: who gets in, what stands there, and what a decision leads to."""
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -348,6 +349,34 @@ dimensions:
     words = ada.get(address()).content.decode()
     assert "c &amp; d" in words
     assert Resolution.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "decided"),
+    [("lines", 1234567.25), ("lines", 0.1 + 0.2), ("lines", 1e20), ("note", "two\nlines"), ("note", " \r\nas sent")],
+)
+def test_a_number_or_text_that_is_resolved_again_stays_what_it_was(key: str, decided: Any) -> None:
+    text = """
+slug: kinds
+title: Kinds
+dimensions:
+  - {key: lines, title: Lines changed, kind: number}
+  - {key: note, title: Note, kind: text}
+"""
+    round_ = make.open_round(make.study(text=text), 1)
+    make.submit(round_, "bob", 1, {"lines": 1234567, "note": "a"})
+    make.submit(round_, "carol", 1, {"lines": 1234568, "note": "b"})
+    place = {"round": 1, "item": "acme/rocket#1", "part": 1, "dimension": key, "values": [decided], "expected": None}
+    assert Script("ada").send("POST", "studies/study/resolutions/", place).status_code == 201
+    page = client("ada").get(f"{address()}?place=1.{key}").content.decode()
+    assert ("<strong>1234567</strong>" in page and "<strong>1234568</strong>" in page) or key == "note"
+    (choice,) = re.findall(r'name="choice" value="([^"]*)" checked', page)
+    (expected,) = re.findall(r'name="expected" value="([^"]*)"', page)
+    sent = decision(unescape(choice), dimension=key, expected=expected, rationale="Once more.")
+    assert client("ada").post(address(), sent).status_code == 302
+    first, second = Resolution.objects.order_by("pk").prefetch_related("decided")
+    (one,), (again,) = ([(each.number, each.text) for each in row.decided.all()] for row in (first, second))
+    assert one == again and second.rationale == "Once more."
 
 
 @pytest.mark.slow

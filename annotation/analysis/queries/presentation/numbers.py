@@ -26,6 +26,7 @@ from annotation.analysis.saturation import Saturation
 from annotation.charts.analysis import Box, Boxes, Curve, Curves, boxes, curves
 from annotation.models import Item
 from shared.wording import plural
+from taxonomy.kinds.number import number_words
 
 CUTS = {"lines": 10.0}
 """What the share at or under is asked of where no cut is given: the small fixes of Yu et al."""
@@ -44,7 +45,7 @@ def present_numbers(asked: AnalysisRequest) -> AnalysisPresentation:
     }
     measure = asked.question.one("measure") or next(iter(measures))
     cut = CUTS.get(measure)
-    told = asked.ask(measure=measure, cut="" if cut is None else f"{cut:g}")
+    told = asked.ask(measure=measure, cut="" if cut is None else number_words(cut))
     found = cast(Numbers, told.found)
     assert told.number is not None
     by, unit = told.question.by, told.number.unit or told.number.title.lower()
@@ -75,7 +76,11 @@ def present_numbers(asked: AnalysisRequest) -> AnalysisPresentation:
             AnalysisMenu("measure", "Measure", list(measures.items()), measure),
             AnalysisMenu("by", "By", asked.choices_of(asked.groups, "all together"), by),
             AnalysisMenu(
-                "cut", "Cut", (), asked.question.one("cut") or (f"{cut:g}" if cut is not None else ""), control="number"
+                "cut",
+                "Cut",
+                (),
+                asked.question.one("cut") or ("" if cut is None else number_words(cut)),
+                control="number",
             ),
         ],
         left_out=exclusion_lines(asked, told, found.left_out),
@@ -95,7 +100,7 @@ def _first(found: Numbers, unit: str) -> list[str]:
         f"{quantiles[0.75]:.3g}."
     ]
     if total.at_or_under is not None and found.cut is not None:
-        said.append(f"At or below {found.cut:g} {unit}: {said_of(total.at_or_under)}.")
+        said.append(f"At or below {number_words(found.cut)} {unit}: {said_of(total.at_or_under)}.")
     return said
 
 
@@ -148,7 +153,7 @@ def _quantiles(
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)
     heads = [told.columns[told.question.by].title if told.question.by else "", "n", "Not known", "Least"]
     heads += ["5%", "25%", "Median", "75%", "95%", "Most", "Mean", "SD"]
-    heads += [] if cut is None else [f"At or below {cut:g}", "95% CI"]
+    heads += [] if cut is None else [f"At or below {number_words(cut)}", "95% CI"]
     rows = []
     for key, (name, each) in groups.items():
         at = dict(each.quantiles)
@@ -172,7 +177,7 @@ def _quantiles(
                 else f"{under.ci_low * 100:.1f}–{under.ci_high * 100:.1f}%"
             )
             share = under.share if under else None
-            url = _behind(asked, told, key, f"<={cut:g}") if under and under.n else ""
+            url = _behind(asked, told, key, f"<={number_words(cut)}") if under and under.n else ""
             cells += [AnalysisCell(percent(share), url, rounded(share)), AnalysisCell(between)]
         rows.append(cells)
     return AnalysisTable("numbers", f"{title}, in {unit}", heads, [*rows[1:], rows[0]], frozenset(range(1, len(heads))))
