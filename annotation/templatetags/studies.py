@@ -111,5 +111,13 @@ def in_words(value: object) -> str:
 
 @register.filter
 def as_shown(field: BoundField) -> SafeString:
-    """The hidden field that tells what a page showed here when it was opened (`forms.tell_what_is_shown`)."""
-    return field.as_hidden(only_initial=True)
+    """The hidden field that tells what a page showed here when it was opened (`forms.tell_what_is_shown`).
+
+    A page that is drawn again after an error tells it once more, also where it showed that nothing was chosen, for
+    which a browser sends nothing.
+    """
+    if not field.form.is_bound:
+        return field.as_hidden(only_initial=True)
+    widget = field.field.hidden_widget()
+    showed = widget.value_from_datadict(field.form.data, field.form.files, field.html_initial_name)
+    return widget.render(field.html_initial_name, showed, {"id": field.html_initial_id})

@@ -7,9 +7,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.agreement_report.queries.headline import headline_set
 from annotation.choosing.actions import samples as sample_actions
 from annotation.members.actions import members
 from annotation.models import AuditEvent, Membership, Round, Sample, Study
+from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
 
@@ -138,6 +140,34 @@ def test_a_settings_page_that_was_open_changes_only_what_its_owner_changed() -> 
     assert (study.primary["symptom"]["threshold"], study.primary["kind"]["threshold"]) == (0.9, 0.7)
     (line,) = AuditEvent.objects.filter(study=study, user=make.user("olga"), verb="study changed").order_by("-pk")[:1]
     assert line.detail["fields"] == ["primary", "title"]
+
+
+def test_a_headline_that_is_chosen_beside_an_error_is_stored_when_the_error_is_mended() -> None:
+    study = make.study()
+    make.issues(2)
+    asked = rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#1", "acme/rocket#2"])
+    number = str(rounds.create_round(seat=make.owner_seat(study), asked=asked).number)
+    olga, path = signed_in("olga"), address("study_settings", study.slug)
+    sent = {
+        "title": study.title,
+        "resolve_when": "round",
+        "initial-resolve_when": "round",
+        "initial-title": study.title,
+    }
+    again = olga.post(path, sent | {"headline": [number], "title": ""})
+    assert again.status_code == 422
+    words = again.content.decode()
+    assert (
+        re.search(rf'name="headline" value="{number}"[^>]* checked', words) and 'name="initial-headline"' not in words
+    )
+    assert olga.post(path, sent | {"headline": [number]}).status_code == 302
+    assert headline_set(make.owner_seat(study)).fixed == [int(number)]
+    again = olga.post(path, sent | {"initial-headline": [number], "title": ""}).content.decode()
+    assert (
+        re.search(rf'name="initial-headline" value="{number}"', again) and "checked" not in again.split("Headline")[1]
+    )
+    assert olga.post(path, sent | {"initial-headline": [number]}).status_code == 302
+    assert headline_set(make.owner_seat(study)).fixed == ()
 
 
 def test_members_are_added_changed_and_the_last_owner_stays() -> None:
