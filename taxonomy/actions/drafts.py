@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 
+from accounts.actions import hold_account
 from accounts.audit import record
 from accounts.models import User
 from accounts.permissions import is_shell_command
@@ -49,6 +50,8 @@ def _first_draft(user: User | None, document: Document) -> TaxonomyVersion:
         require_tries_left(UNAVAILABLE_IDS, tried_by)
     try:
         with transaction.atomic():
+            if user is not None:
+                hold_account(user)
             taxonomy = Taxonomy.objects.create(slug=document.slug, title=document.title, created_by=user)
     except IntegrityError:
         count_try(user)

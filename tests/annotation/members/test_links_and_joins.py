@@ -13,21 +13,24 @@ from annotation.invitations.actions import invitations
 from annotation.models import Membership
 from annotation.studies.actions.studies import create_study
 from shared.errors import NotFound
+from taxonomy.actions.drafts import load_document
 from tests import builders as make
 from tests.annotation.members.test_password_links import NEW, link_for, newcomer, other_study
 from tests.asserts import wait_until_someone_waits_for_a_lock
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("way", ["by a link", "by an own study"])
-def test_a_link_is_over_when_its_person_joins_another_study_at_that_moment(way: str) -> None:
+@pytest.mark.parametrize("way", ["by a link", "by an own study", "by a taxonomy"])
+def test_a_link_is_over_when_its_person_owns_or_joins_something_else_at_that_moment(way: str) -> None:
     cache.clear()
     study = make.study()
     nora = newcomer(study).user
     assert nora is not None
     link = get_password_link(link_for(Membership.objects.get(user=nora)).strip("/").rpartition("/")[2])
     invitation = invitations.invite(seat=make.seat(other_study(), "mallory"), roles=["owner"])[1]
-    make.version(make.SYMPTOMS.replace("slug: symptoms", "slug: own"), "nora")
+    text = make.SYMPTOMS.replace("slug: symptoms", "slug: own")
+    if way == "by an own study":
+        make.version(text, "nora")
     outcomes: list[BaseException] = []
 
     def use() -> None:
@@ -42,6 +45,8 @@ def test_a_link_is_over_when_its_person_joins_another_study_at_that_moment(way: 
     with transaction.atomic():
         if way == "by a link":
             invitations.accept_invitation(user=User.objects.get(pk=nora.pk), plaintext=invitation)
+        elif way == "by a taxonomy":
+            load_document(user=User.objects.get(pk=nora.pk), text=text)
         else:
             create_study(user=User.objects.get(pk=nora.pk), slug="own", title="Own", taxonomy="own")
         using.start()

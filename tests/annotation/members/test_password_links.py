@@ -17,11 +17,12 @@ from annotation.imports.actions.workbooks import take_workbook
 from annotation.invitations.actions import invitations
 from annotation.members.actions import leaving, members
 from annotation.members.actions.leaving import decline
-from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study, Workbook
+from annotation.members.queries.password_links import owned_by
+from annotation.models import Assignment, AuditEvent, Item, Membership, Round, Study
 from ingest.actions.fetches import start_fetch
 from ingest.actions.uploads import take_upload
-from ingest.models import FetchRun, Upload
 from shared.errors import Invalid, NotFound
+from taxonomy.actions.drafts import load_document
 from tests import builders as make
 from tests.annotation.permission_study import Visitor
 
@@ -325,7 +326,7 @@ def test_nobody_joins_by_a_session_that_a_link_ended() -> None:
     assert not Membership.objects.filter(study__slug="other", user=nora).exists()
 
 
-@pytest.mark.parametrize("way", ["upload", "workbook", "fetch"])
+@pytest.mark.parametrize("way", ["upload", "workbook", "fetch", "taxonomy"])
 def test_nothing_is_uploaded_by_a_session_that_a_link_ended(way: str) -> None:
     """A file can take seconds to read, and would be theirs who made the link."""
     study = build_study()
@@ -338,7 +339,8 @@ def test_nothing_is_uploaded_by_a_session_that_a_link_ended(way: str) -> None:
         "upload": lambda: take_upload(user=before, file=file, repository="acme/more"),
         "workbook": lambda: take_workbook(files=[UploadedFile(file, "sheet.csv", size=20)], user=before),
         "fetch": lambda: start_fetch(user=before, repository="acme/more", send=False),
+        "taxonomy": lambda: load_document(user=before, text=make.SYMPTOMS.replace("slug: symptoms", "slug: own")),
     }
     with pytest.raises(Invalid, match="changed at the same time"):
         ways[way]()
-    assert not Upload.objects.exists() and not Workbook.objects.exists() and not FetchRun.objects.exists()
+    assert owned_by(before) == ""
