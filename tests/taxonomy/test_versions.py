@@ -184,9 +184,9 @@ def test_writing_a_version_takes_as_many_queries_for_ten_categories_as_for_three
         listed = (f"- {{key: c{number}, name: Category {number}}}" for number in range(n))
         return dimension(*listed).replace("slug: s", f"slug: {slug}")
 
-    with assert_queries(11):
+    with assert_queries(12):
         load_document(user=maria, text=text("small", 10))
-    with assert_queries(11):
+    with assert_queries(12):
         load_document(user=maria, text=text("large", 300))
 
 
