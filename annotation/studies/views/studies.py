@@ -9,8 +9,9 @@ from django.shortcuts import redirect, render
 from accounts.permissions import may_create_studies
 from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import fixable_rounds, headline_set
-from annotation.core.access import OWNER, get_seat
+from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.demo_people import require_may_create_studies
+from annotation.core.locks import hold_study
 from annotation.core.pages import me, study_page
 from annotation.labels.registration import with_defaults
 from annotation.studies.actions import studies as study_actions
@@ -54,9 +55,20 @@ def _dimensions(taxonomy: Taxonomy | None) -> tuple[TreeDimension, ...]:
 @login_required
 @form_page
 def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
-    """Title, guidelines and when to resolve; the primary coefficients until the first round opens."""
+    """Title, guidelines and when to resolve; the primary coefficients until the first round opens.
+
+    What is sent is compared with what is stored while nobody else changes it: forms send what they leave, too.
+    """
     seat = get_seat(me(request), slug)
     seat.require(OWNER)
+    if request.method != "POST":
+        return _settings(request, seat)
+    with transaction.atomic():
+        seat.study = hold_study(seat)
+        return _settings(request, seat)
+
+
+def _settings(request: HttpRequest, seat: Seat) -> HttpResponse:
     here = seat.study
     given = request.POST if request.method == "POST" else None
     initial: dict[str, object] = {"title": here.title, "guidelines": here.guidelines, "resolve_when": here.resolve_when}
@@ -88,7 +100,7 @@ def study_settings(request: HttpRequest, slug: str) -> HttpResponse:
                     numbers = [int(each) for each in form.cleaned_data["headline"]]
                     fix_headline(seat=seat, rounds=numbers)
             messages.success(request, "Your changes are saved." if changes or fixes else "Nothing was changed.")
-            return redirect("study", slug)
+            return redirect("study", here.slug)
     return study_page(
         request,
         seat,

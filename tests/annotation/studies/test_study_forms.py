@@ -14,6 +14,7 @@ from annotation.models import AuditEvent, Membership, Round, Sample, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
+from tests.interleaving import meeting
 
 pytestmark = pytest.mark.django_db
 
@@ -140,6 +141,20 @@ def test_a_settings_page_that_was_open_changes_only_what_its_owner_changed() -> 
     assert (study.primary["symptom"]["threshold"], study.primary["kind"]["threshold"]) == (0.9, 0.7)
     (line,) = AuditEvent.objects.filter(study=study, user=make.user("olga"), verb="study changed").order_by("-pk")[:1]
     assert line.detail["fields"] == ["primary", "title"]
+
+
+def test_owners_who_save_coefficients_of_two_dimensions_at_once_undo_nothing() -> None:
+    study = make.study(text=make.FAULTS)
+    members.add_member(seat=make.owner_seat(study), username=make.user("frank").username, roles=["owner"])
+    make.accept("frank")
+    path = address("study_settings", study.slug)
+    olga, frank = signed_in("olga"), signed_in("frank")
+    sent, of_frank = sent_by(olga.get(path)), sent_by(frank.get(path)) | {"primary-symptom.threshold": "0.9"}
+    with meeting(lambda: frank.post(path, of_frank)) as met:
+        assert olga.post(path, sent | {"primary-kind.threshold": "0.7"}).status_code == 302
+    assert met.answer.status_code == 302
+    study.refresh_from_db()
+    assert (study.primary["symptom"]["threshold"], study.primary["kind"]["threshold"]) == (0.9, 0.7)
 
 
 def test_a_headline_that_is_chosen_beside_an_error_is_stored_when_the_error_is_mended() -> None:
