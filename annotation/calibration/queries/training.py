@@ -19,7 +19,7 @@ from annotation.labels.queries.rows import label_rows
 from annotation.labels.queries.verdicts import read_values, round_verdicts
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.labels.registration import primary_of
-from annotation.models import Annotation, Assignment, Item, Membership, Remark, Resolution, Round, RoundItem, RoundRater
+from annotation.models import Annotation, Assignment, Item, Membership, Round, RoundItem, RoundRater
 from annotation.models.assignment_kinds import EXTRA_RATERS, RATERS
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
@@ -551,82 +551,40 @@ def is_held(round_: Round, rater: Membership) -> bool:
 
 
 def seen_answers(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
-    """Item and rater (by the membership's id) where the rater may know what is right of the item; five queries.
+    """Item and rater (by the membership's id) where the rater may know what is right of the item; three queries.
 
-    They had it as a training item before, rated it in another round that is over, discussed it, or decided on it. Of an
-    item in an open round nothing that hangs on answers counts, because who is blind there sees what follows: it is then
-    known to whoever may read the answers of that round or belongs to a round that is over and has the item.
+    They had it as a training item before, or were one of its raters in another round that is over. What another round
+    has is known to adjudicators, who resolve it, and to owners until the round is closed.
+
+    Third answers, remarks and resolutions do not count: they follow from what others answered, and who gets the item
+    is no secret to its raters, who are blind. What is in a relabeling round follows from labels, and its raters had the
+    items before.
     """
     if not raters or not items:
         return set()
-    found = _answered(round_, raters, items)
-    if under_way := _under_way(round_, items):
-        found = {each for each in found if each[0] not in under_way} | _could_know(round_, raters, under_way)
-    return found
+    elsewhere = RoundItem.objects.filter(round__study=round_.study_id, item__in=list(items))
+    elsewhere = elsewhere.filter(round__state__in=(Round.State.OPEN, *Round.OVER)).order_by()
+    elsewhere = elsewhere.exclude(Q(round=round_) | Q(round__kind=Round.Kind.RELABEL))
+    has_role = Membership.objects.filter(pk__in=list(raters)).values_list("pk", "roles")
+    roles = {rater: set(each) for rater, each in has_role}
+    known = set()
+    for item, state in elsewhere.values_list("item", "round__state"):
+        reading = {ADJUDICATOR} if state == Round.State.CLOSED else {ADJUDICATOR, OWNER}
+        known |= {(item, rater) for rater, held in roles.items() if held & reading}
+    return known | _rated(round_, raters, items)
 
 
-def _under_way(round_: Round, items: Collection[int]) -> set[int]:
-    """Which of these items someone labels, or is asked about as a third rater, in another round; one query.
-
-    That is an open round of the study that shows no earlier labels, or any round with a third rater's open answer.
-    """
-    of_study = {"round__study": round_.study_id, "item__in": list(items)}
-    places = RoundItem.objects.filter(round__state=Round.State.OPEN, **of_study)
-    places = places.exclude(round=round_).exclude(round__kind=Round.Kind.RELABEL)
-    asked = Assignment.objects.filter(EXTRA_RATERS, state__in=Assignment.UNFINISHED, **of_study).exclude(round=round_)
-    rows = (each.order_by().values_list("item", flat=True) for each in (places, asked))
-    return set(next(rows).union(*rows))
-
-
-def _could_know(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
-    """Item and rater where the rater may know what is right by their part in the study, whatever was answered.
-
-    Which training items they have answered hangs on nobody else: every rater begins with them. What is in a relabeling
-    round follows from labels, and its raters had the items before.
-    """
-    members = Membership.objects.filter(pk__in=list(raters))
-    reading = members.filter(Q(roles__contains=[OWNER]) | Q(roles__contains=[ADJUDICATOR]))
-    found = {(item, rater) for rater in reading.values_list("pk", flat=True) for item in items}
-    same = {"round__study": round_.study_id, "item__in": list(items)}
-    over = RoundItem.objects.filter(
-        round__state__in=Round.OVER, round__round_raters__rater__in=list(raters), **same
-    ).exclude(Q(round=round_) | Q(round__kind=Round.Kind.RELABEL))
-    found |= set(over.order_by().values_list("item", "round__round_raters__rater").distinct())
+def _rated(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
+    """Item and rater where the rater answered: as a training item, or as one of its raters in a round that is over."""
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
-    trained = Assignment.objects.filter(
-        RATERS, Exists(training), rater__in=list(raters), current__isnull=False, **same
-    ).exclude(round=round_)
-    found |= set(trained.order_by().values_list("item", "rater"))
-    return {(item, rater) for item, rater in found if rater in raters}
-
-
-def _answered(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
-    """Item and rater where the rater answered, discussed or decided; three queries.
-
-    Without remarks and decisions of open rounds: those of a relabeling queue would tell its raters that others differ.
-    """
-    is_open = Q(round__state=Round.State.OPEN)
-    same = {"round__study": round_.study_id, "item__in": list(items)}
-    taxonomy = round_.taxonomy_version.taxonomy_id
-    training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
+    is_over = Q(round__state__in=Round.OVER) & ~Q(round__kind=Round.Kind.RELABEL)
     rated = Assignment.objects.filter(
-        Exists(training) | Q(round__state__in=Round.OVER),
+        RATERS,
+        Exists(training) | is_over,
         rater__in=list(raters),
+        item__in=list(items),
         current__isnull=False,
-        round__taxonomy_version__taxonomy=taxonomy,
-        **same,
+        round__study=round_.study_id,
+        round__taxonomy_version__taxonomy=round_.taxonomy_version.taxonomy_id,
     ).exclude(round=round_)
-    remarked = Remark.objects.filter(~is_open, author__in=list(raters), **same)
-    decided = Resolution.objects.filter(
-        ~is_open,
-        decided_by__in=Membership.objects.filter(pk__in=list(raters)).values("user"),
-        round__taxonomy_version__taxonomy=taxonomy,
-        **same,
-    )
-    of_user: dict[int, int] = dict(
-        Membership.objects.filter(pk__in=list(raters), user__isnull=False).values_list("user", "pk")
-    )
-    found = set(rated.order_by().values_list("item", "rater"))
-    found |= set(remarked.order_by().values_list("item", "author"))
-    by_user = decided.order_by().values_list("item", "decided_by")
-    return found | {(item, of_user[user]) for item, user in by_user if user in of_user}
+    return set(rated.order_by().values_list("item", "rater"))

@@ -18,6 +18,7 @@ from annotation.exports.jobs import EXPORTS
 from annotation.members.actions import leaving, members
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Assignment, AuditEvent, Export, InboxLine, Item, Membership, Round, RoundRater, Study
+from annotation.resolving.actions.resolutions import resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from tests import builders as make
@@ -197,24 +198,33 @@ def test_who_could_know_training_items_does_not_hang_on_what_a_queue_held() -> N
     assert seen_answers(draft, [make.member(study, "bob").pk], items) == set()
 
 
-@pytest.mark.parametrize("is_asked", [True, False])
-def test_who_discussed_an_item_is_not_told_while_a_third_rater_is_to_answer_there(is_asked: bool) -> None:
-    """Who is asked may own the study, and see which raters know a training item."""
-    study = make.study("study", raters=("al", "carl", "zed"))
+@pytest.mark.parametrize("happens", ["third rater asked", "remark", "decision", "third answer"])
+def test_who_gets_a_training_item_does_not_hang_on_what_happened_to_it(happens: str) -> None:
+    """In a round that is over: who has the item as a training item is blind there, and sees which raters have it."""
+    study = make.study("study", raters=("al", "carl", "dan", "zed"))
     owner, eve = make.owner_seat(study), make.user("eve").username
     members.add_member(seat=owner, username=eve, roles=["adjudicator", "rater"])
     make.accept(eve)
     make.rate(make.open_round(study, 1, raters=("al", "zed")), "item al zed\n1 hang crash")
     decider = make.seat(study, eve)
     item = get_item(decider, "acme/rocket#1")
-    if is_asked:
+    place: dict[str, Any] = {"seat": decider, "round_": get_round(decider, 1), "item": item}
+    if happens.startswith("third"):
         ask_third_rater(seat=owner, round_=get_round(owner, 1), item=item, rater="carl")
-    write_remark(seat=decider, round_=get_round(decider, 1), item=item, text="Look.")
+    if happens == "third answer":
+        make.submit(get_round(owner, 1), "carl", 1, {"symptom": ["hang"]})
+    if happens == "remark":
+        write_remark(**place, text="Look.")
+    if happens == "decision":
+        resolve(**place, expected=None, part=1, dimension="symptom", values=["hang"])
     members.set_member(seat=owner, username=eve, roles=["rater"])
-    asked = rounds.NewRound(raters=[eve], raters_per_item=1, issues=["acme/rocket#1"])
+    known = {"acme/rocket#1": {"labels": {"symptom": ["hang"]}, "why": "-"}}
+    asked = rounds.NewRound(raters=["al", "carl", "dan", eve], raters_per_item=1, issues=[], known=known, kind="pilot")
     draft = rounds.create_round(seat=owner, asked=asked)
-    known = make.member(study, eve).pk
-    assert seen_answers(draft, [known], [item.pk]) == (set() if is_asked else {(item.pk, known)})
+    people = {name: make.member(study, name).pk for name in ("al", "carl", "dan", eve)}
+    for state in (RESOLVING, CLOSED):
+        Round.objects.filter(study=study, number=1).update(state=state)
+        assert seen_answers(draft, list(people.values()), [item.pk]) == {(item.pk, people["al"])}
 
 
 def test_a_sheet_does_not_tell_who_is_in_a_queue_by_who_could_read_it() -> None:
@@ -312,8 +322,8 @@ def test_who_labels_items_again_does_not_see_where_someone_is_marked_as_they_joi
     assert seen[0] == seen[1] and marks == [True]
 
 
-@pytest.mark.parametrize("act", ["remark", "decision"])
-def test_what_is_said_or_decided_in_an_open_queue_makes_no_training_item_known(act: str) -> None:
+@pytest.mark.parametrize("act", ["remark", "decision", "nothing"])
+def test_what_is_said_or_decided_in_a_queue_makes_no_training_item_known(act: str) -> None:
     study = make.study("study", raters=("al", "carl", "zed"), resolve_when="item")
     make.rate(make.open_round(study, 1, raters=("al", "zed")), "item al zed\n1 hang hang")
     rounds.close_round(seat=make.owner_seat(study), number=1)
@@ -323,15 +333,20 @@ def test_what_is_said_or_decided_in_an_open_queue_makes_no_training_item_known(a
     make.submit(queue, "carl", 1, {"symptom": ["hang-b"]})
     place = {"round": 2, "item": "acme/rocket#1", "dimension": "symptom"}
     said = {"remark": ("remarks/", {"text": "Look."}), "decision": ("resolutions/", {"values": ["hang-a"]})}
-    path, more = said[act]
-    assert Script("ada").send("POST", f"studies/study/{path}", place | more).status_code == 201
+    make.user("eve")
+    members.add_member(seat=make.owner_seat(study), username="eve", roles=["adjudicator"])
+    make.accept("eve")
+    if act in said:
+        path, more = said[act]
+        assert Script("eve").send("POST", f"studies/study/{path}", place | more).status_code == 201
     asked = rounds.NewRound(raters=["zed"], raters_per_item=1, issues=["acme/rocket#1"])
     draft = rounds.create_round(seat=make.owner_seat(study), asked=asked)
-    (item,), ada = Item.objects.filter(study=study).values_list("pk", flat=True), make.member(study, "ada").pk
-    Round.objects.filter(pk=queue.pk).update(state=Round.State.OPEN)
-    assert seen_answers(draft, [ada], [item]) == set()
-    Round.objects.filter(pk=queue.pk).update(state=Round.State.CLOSED)
-    assert seen_answers(draft, [ada], [item]) == {(item, ada)}
+    members.set_member(seat=make.owner_seat(study), username="eve", roles=["rater"])
+    (item,), eve = Item.objects.filter(study=study).values_list("pk", flat=True), make.member(study, "eve").pk
+    ada = make.member(study, "ada").pk
+    for state in (OPEN, CLOSED):
+        Round.objects.filter(pk=queue.pk).update(state=state)
+        assert seen_answers(draft, [ada, eve], [item]) == {(item, ada)}
 
 
 @pytest.mark.parametrize("is_asked", [True, False])
