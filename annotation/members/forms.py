@@ -63,13 +63,17 @@ class MemberForm(forms.Form):
         help_text="Prompt of the model. Stored with the study. Another prompt is another rater.",
     )
 
+    shown = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
+    """The kind and the roles that the page showed, separated by commas; empty where it adds someone."""
+
     @property
     def chosen(self) -> dict[str, Any]:
         """What was chosen, as the action takes it."""
         cleaned = self.cleaned_data
         machine = {name: cleaned[f"machine_{name}"] for name in ("name", "version", "prompt")}
         chosen = {name: cleaned[name] for name in ("username", "roles", "kind")}
-        return chosen | {"machine": machine if any(machine.values()) else None}
+        expected = set(filter(None, cleaned["shown"].split(","))) if "shown" in self.data else None
+        return chosen | {"machine": machine if any(machine.values()) else None, "expected": expected}
 
 
 class InvitationForm(forms.Form):

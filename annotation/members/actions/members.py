@@ -1,6 +1,6 @@
 """Members: accounts that get roles or are invited, and owners who give up their role."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -12,7 +12,7 @@ from annotation.choosing.actions.screening_rounds import owners_maintain_screeni
 from annotation.core.access import OWNER, RATER, Seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
-from annotation.core.errors import Conflict, Invalid
+from annotation.core.errors import Conflict, Invalid, Stale
 from annotation.core.locks import hold_study
 from annotation.core.memberships import (
     account_named,
@@ -75,8 +75,12 @@ def set_member(
     roles: Iterable[str],
     kind: str | None = None,
     machine: Mapping[str, object] | None = None,
+    expected: Collection[str] | None = None,
 ) -> MembershipResult:
     """Gives an account roles in the study (a set that replaces the earlier one), or invites it.
+
+    `expected` is what the owner was shown before: the roles and the kind of the member, none where there was no
+    member. Where another owner changed them since then, nothing is done (Stale).
 
     Accounts that are not members are invited, and are members once their person accepts; staff add them at once.
     A new member is a person unless `kind` is machine; `machine` contains its name, version and prompt. After the first
@@ -87,12 +91,29 @@ def set_member(
     people of the demo.
     """
     require_may_change_members(seat.user)
-    return _done(_set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff))
+    return _done(_set_member(seat, username, roles, kind, machine, directly=seat.user.is_staff, expected=expected))
 
 
 def _done(placed: MembershipResult) -> MembershipResult:
     finish_left(placed.rounds)
     return placed
+
+
+def _require_as_shown(membership: Membership | None, expected: Collection[str], username: str) -> None:
+    """Raises Stale where a member is not, or not any more, what a page showed (`set_member`)."""
+    present = (Membership.State.MEMBER, Membership.State.INVITED)
+    is_there = membership is not None and membership.state in present
+    roles = membership.roles if membership is not None and is_there else []
+    kind = [membership.kind] if membership is not None and is_there else []
+    if {*roles, *kind} == set(expected):
+        return
+    if not expected:
+        sentence = f"“{username}” is in this study already, as {' and '.join(roles)}. Change the roles in the table."
+    elif not is_there:
+        sentence = f"“{username}” was removed from this study after you opened the page."
+    else:
+        sentence = f"“{username}” was changed after you opened the page, and is {' and '.join(roles)} now."
+    raise Stale(f"{sentence} Nothing was changed.", newer={"roles": roles})
 
 
 @transaction.atomic
@@ -104,6 +125,7 @@ def _set_member(
     machine: Mapping[str, object] | None,
     *,
     directly: bool,
+    expected: Collection[str] | None = None,
 ) -> MembershipResult:
     seat.require(OWNER)
     wanted = sorted(set(roles), key=list(Membership.Role.values).index) if are_roles(roles) else []
@@ -125,6 +147,8 @@ def _set_member(
         sentence = f"User “{username}” not found. Create one with `manage.py add_user`."
         raise Invalid("Member not added.", fields={"user": [sentence]})
     membership = place_of(seat.study, member)
+    if expected is not None:
+        _require_as_shown(membership, expected, str(username))
     if membership is None:
         membership = Membership(study=seat.study, roles=[])
     is_in = membership.user_id is not None

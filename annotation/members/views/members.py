@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 
 from annotation.core.access import OWNER, RATER, Seat, get_seat
 from annotation.core.demo_people import is_demo_person
+from annotation.core.errors import Stale
 from annotation.core.member_lists import members_of
 from annotation.core.pages import me, study_page
 from annotation.invitations.queries.invitations import invitation_lines
@@ -36,7 +37,11 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
             if "confirmed" not in given and (page := _former_owner(request, seat, form)):
                 return page
             with explaining(form, passing=TooMany, user="username"):  # its page has the header Retry-After
-                placed = member_actions.set_member(seat=seat, **form.chosen)
+                try:
+                    placed = member_actions.set_member(seat=seat, **form.chosen)
+                except Stale as error:
+                    messages.error(request, error.message)
+                    return redirect("members", slug)
                 member, ended = placed.membership, placed.offers.sentence if placed.offers else ""
                 roles = " and ".join(member.roles)
                 done = f"is now {roles}" if member.user else f"is invited as {roles} and can be named in rounds"

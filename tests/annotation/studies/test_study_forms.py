@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from annotation.agreement_report.queries.headline import headline_set
 from annotation.choosing.actions import samples as sample_actions
-from annotation.members.actions import members
+from annotation.members.actions import leaving, members
 from annotation.models import AuditEvent, Membership, Round, Sample, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
@@ -183,6 +183,48 @@ def test_a_headline_that_is_chosen_beside_an_error_is_stored_when_the_error_is_m
     )
     assert olga.post(path, sent | {"initial-headline": [number]}).status_code == 302
     assert headline_set(make.owner_seat(study)).fixed == ()
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "told"),
+    [
+        ({"roles": ["reader"]}, "was changed after you opened the page, and is reader now. Nothing was changed."),
+        ({"roles": ["owner", "reader"], "kind": "machine", "machine": {"name": "m", "version": "1", "prompt": "p"}},
+         "was changed after you opened the page, and is owner and reader now. Nothing was changed."),
+        (None, "was removed from this study after you opened the page. Nothing was changed."),
+    ],
+)  # fmt: skip
+def test_an_open_members_page_undoes_nothing_that_another_owner_changed(meanwhile: dict | None, told: str) -> None:
+    study = make.study()
+    for name, roles in (("eve", ["owner", "reader"]), ("mia", ["owner"])):
+        members.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=roles)
+        make.accept(name)
+    olga, path = signed_in("olga"), address("members", study.slug)
+    form = re.search(r'name="username" value="eve".*?</form>', olga.get(path).content.decode(), re.DOTALL)
+    assert form is not None
+    (shown,) = re.findall(r'name="shown" value="([^"]*)"', form[0])
+    sent = {"username": "eve", "kind": "person", "shown": shown, "roles": ["owner", "reader", "rater"]}
+    mia, eve = make.seat(study, "mia"), make.member(study, "eve")
+    if meanwhile is None:
+        leaving.remove_member(seat=mia, member=eve)
+    else:
+        members.set_member(seat=mia, username="eve", **meanwhile)
+    before = Membership.objects.filter(pk=eve.pk).values().get()
+    page = olga.post(path, sent, follow=True)
+    assert f"“eve” {told}" in text_of(page)
+    assert Membership.objects.filter(pk=eve.pk).values().get() == before
+
+
+def test_nobody_is_added_who_is_a_member_already() -> None:
+    study = make.study()
+    olga, path = signed_in("olga"), address("members", study.slug)
+    assert '<input type="hidden" name="shown" value="">' in olga.get(path).content.decode()
+    sent = {"username": "bob", "kind": "person", "shown": "", "roles": ["reader"]}
+    said = "“bob” is in this study already, as rater. Change the roles in the table. Nothing was changed."
+    assert said in text_of(olga.post(path, sent, follow=True))
+    assert make.member(study, "bob").roles == ["rater"]
+    assert olga.post(path, sent | {"shown": "person,rater"}).status_code == 302
+    assert make.member(study, "bob").roles == ["reader"]
 
 
 def test_members_are_added_changed_and_the_last_owner_stays() -> None:
