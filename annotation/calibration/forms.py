@@ -8,6 +8,7 @@ from django import forms
 from agreement import COEFFICIENTS
 from annotation.calibration.calibration import EMPTY_SET
 from annotation.core.errors import Unreadable
+from annotation.core.forms import tell_what_is_shown
 from annotation.core.sheet_tables import open_table
 from annotation.labels.registration import Primary, primary_of
 from shared.csv_files import as_lines
@@ -134,36 +135,45 @@ class MinimumForm(forms.Form):
         help_text="Items with every gold label correct. Skipped items are not correct.",
     )
 
-    def __init__(self, *given: Any, tree: VersionTree, primary: Primary, **more: Any) -> None:
-        more["prefix"] = "minimum"
-        super().__init__(*given, **more)
-        self.keys = []
+    def __init__(
+        self, given: Any, *, tree: VersionTree, primary: Primary, kept: Mapping[str, Any] | None, **more: Any
+    ) -> None:
+        """`kept` is the minimum that is stored: what is not changed on the page stays of it, its coefficients, too."""
+        self.kept = kept or {}
+        shown = {f"of-{key}": one["minimum"] for key, one in self.kept.get("dimensions", {}).items()}
+        if "share" in self.kept:
+            shown["share"] = f"{self.kept['share'] * 100:.10g}"
+        super().__init__(given, prefix="minimum", initial=shown, **more)
+        self.coefficients: dict[str, str] = {}
         for each in tree.dimensions:
-            if entry := primary_of(primary, each.key, each.kind):
-                self.keys.append(each.key)
+            if entry := self.kept.get("dimensions", {}).get(each.key) or primary_of(primary, each.key, each.kind):
+                self.coefficients[each.key] = entry["coefficient"]
+                self.fields[f"by-{each.key}"] = forms.ChoiceField(
+                    choices=[(name, one.title) for name, one in COEFFICIENTS.items()],
+                    initial=entry["coefficient"],
+                    required=False,
+                    widget=forms.HiddenInput,
+                )
                 self.fields[f"of-{each.key}"] = forms.FloatField(
                     label=f"{each.title}: {COEFFICIENTS[entry['coefficient']].title}",
                     min_value=0.001,
                     max_value=1,
                     required=False,
                 )
-
-    @staticmethod
-    def initial_of(minimum: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What the form shows of a minimum that is kept."""
-        found = {f"of-{key}": one["minimum"] for key, one in (minimum or {}).get("dimensions", {}).items()}
-        if minimum and "share" in minimum:
-            found["share"] = f"{minimum['share'] * 100:.10g}"
-        return found
+        tell_what_is_shown(self)
 
     @property
     def minimum(self) -> dict[str, Any] | None:
-        """What was filled in, as the action takes it."""
-        cleaned, found = self.cleaned_data, {}
-        if cleaned.get("share"):
-            found["share"] = cleaned["share"] / 100
-        dimensions = {key: cleaned[f"of-{key}"] for key in self.keys if cleaned.get(f"of-{key}")}
-        return (found | ({"dimensions": dimensions} if dimensions else {})) or None
+        """The minimum that is stored, with what was changed, as the action takes it."""
+        cleaned = self.cleaned_data
+        share = cleaned["share"] and cleaned["share"] / 100 if "share" in self.changed_data else self.kept.get("share")
+        dimensions = dict(self.kept.get("dimensions", {}))
+        for key, coefficient in self.coefficients.items():
+            if f"of-{key}" in self.changed_data:
+                named = cleaned.get(f"by-{key}") or coefficient  # that of the page
+                dimensions[key] = {"coefficient": named, "minimum": cleaned[f"of-{key}"]}
+        dimensions = {key: one for key, one in dimensions.items() if one["minimum"]}
+        return ({"share": share} if share else {}) | ({"dimensions": dimensions} if dimensions else {}) or None
 
 
 class ReasonForm(forms.Form):

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
@@ -18,6 +19,7 @@ from annotation.calibration.queries import training as queries
 from annotation.calibration.queries.gate import Gate, gate_then, shown_gate
 from annotation.core.access import OWNER, Seat, get_item_at, get_round, get_seat
 from annotation.core.errors import ConcordError, Forbidden, Invalid, NotFound, WrongState
+from annotation.core.locks import hold_round
 from annotation.core.pages import me, study_page
 from annotation.models import Membership, Round, RoundRater
 from taxonomy.queries import published_version
@@ -146,12 +148,14 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     is_sheet, is_minimum = "sheet" in request.POST, "minimum" in request.POST
     is_known = request.method == "POST" and not is_sheet and not is_minimum
     known = KnownForm(request.POST if is_known else None, tree=tree)
-    kept = MinimumForm.initial_of(round_.gold_minimum)
-    minimum = MinimumForm(request.POST if is_minimum else None, tree=tree, primary=seat.study.primary, initial=kept)
-    if is_minimum and minimum.is_valid():
-        actions.set_minimum(seat=seat, number=number, minimum=minimum.minimum)
-        messages.success(request, "The minimum is saved." if minimum.minimum else "The minimum is removed.")
-        return redirect("training", slug, number)
+    shown: dict[str, Any] = {"tree": tree, "primary": seat.study.primary}
+    with transaction.atomic():
+        kept = (hold_round(seat, number) if is_minimum else round_).gold_minimum
+        minimum = MinimumForm(request.POST if is_minimum else None, kept=kept, **shown)
+        if is_minimum and minimum.is_valid():
+            actions.set_minimum(seat=seat, number=number, minimum=minimum.minimum)
+            messages.success(request, "The minimum is saved." if minimum.minimum else "The minimum is removed.")
+            return redirect("training", slug, number)
     sheet = SheetForm(*((request.POST, request.FILES) if is_sheet else ()))
     if is_sheet and sheet.is_valid():
         wrong: list[str] = []

@@ -21,6 +21,7 @@ from annotation.studies.actions.studies import create_study
 from annotation.studies.queries.audit import audit_of
 from tests import builders as make
 from tests.annotation.core.test_api import Caller
+from tests.interleaving import meeting
 
 pytestmark = pytest.mark.django_db
 
@@ -321,6 +322,41 @@ def test_gold_from_anywhere_comes_beside_the_items_asked_for_on_the_page_and_ove
     opened_ = rounds.open_round(seat=make.owner_seat(study), number=made["number"], unregistered=True)
     assert opened_.assignments.count() == 10
     assert olga.patch(at, {"gold_minimum": {"share": 1}}).status_code == 409
+
+
+def test_the_page_of_a_minimum_changes_only_what_was_changed_there(study: Study) -> None:
+    known = {name(8): {"labels": {"kind": ["fault"]}}}
+    asked = rounds.NewRound(raters=["bob"], raters_per_item=1, kind="pilot", known=known)
+    number = rounds.create_round(seat=make.owner_seat(study), asked=asked).number
+    place, olga = f"studies/{study.slug}/rounds/{number}/training/", Caller("olga")
+    page, client = f"/{place}", Client()
+    client.force_login(make.user("olga"))
+
+    def opened_page() -> dict[str, str]:
+        """What a browser sends of the form as it is opened."""
+        form = client.get(page).context["minimum"]
+        return {"minimum": "1"} | {
+            of: "" if (value := each.value()) is None else str(value)
+            for each in form
+            for of in (each.html_name, each.html_initial_name)
+        }
+
+    agreed = {"dimensions": {"kind": {"coefficient": "percent_agreement", "minimum": 0.6}}, "share": 1 / 3}
+    assert olga.patch(place, {"gold_minimum": agreed}).status_code == 200
+    assert "percent agreement" in client.get(page).content.decode().lower()
+    sent = opened_page()
+    assert client.post(page, sent).status_code == 302
+    assert Round.objects.get(number=number).gold_minimum == agreed
+    assert olga.patch(place, {"gold_minimum": {"share": 0.9}}).status_code == 200
+    assert client.post(page, sent | {"minimum-of-kind": "0.7"}).status_code == 302
+    assert Round.objects.get(number=number).gold_minimum == {
+        "share": 0.9, "dimensions": {"kind": {"coefficient": "percent_agreement", "minimum": 0.7}},
+    }  # fmt: skip
+    with meeting(lambda: olga.patch(place, {"gold_minimum": {"share": 0.5}})):
+        assert client.post(page, opened_page() | {"minimum-of-kind": ""}).status_code == 302
+    assert Round.objects.get(number=number).gold_minimum == {"share": 0.5}
+    assert client.post(page, opened_page() | {"minimum-share": ""}).status_code == 302
+    assert Round.objects.get(number=number).gold_minimum is None
 
 
 def test_a_proposal_on_gold_holds_back_no_closing_and_is_in_no_paragraph(study: Study) -> None:
