@@ -7,7 +7,19 @@ from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import WrongState
 from annotation.core.locks import hold_round
-from annotation.models import Annotation, Assignment, BulkJob, Draft, InboxLine, Round, RoundItem, RoundRater
+from annotation.models import (
+    Annotation,
+    Assignment,
+    BulkJob,
+    Draft,
+    InboxLine,
+    Proposal,
+    Remark,
+    Resolution,
+    Round,
+    RoundItem,
+    RoundRater,
+)
 
 
 @transaction.atomic
@@ -25,6 +37,11 @@ def remove_draft(*, seat: Seat, number: int) -> None:
         )
     if round_.kind == Round.Kind.RELABEL:
         raise WrongState(f"Round {number} is the relabeling queue of a migration. Undo the migration instead.")
+    if _said_in(round_):
+        raise WrongState(
+            f"A category was proposed in round {number} while it was open, so it can't be deleted. Open it again, and "
+            "close it."
+        )
     require_not_in_headline(seat, round_)
     Assignment.objects.filter(round=round_).delete()  # of an opening that failed
     n_items, _ = RoundItem.objects.filter(round=round_).delete()
@@ -34,12 +51,21 @@ def remove_draft(*, seat: Seat, number: int) -> None:
     record(study=seat.study, user=seat.user, verb="draft round removed", round=number, kind=kind, items=n_items)
 
 
+def _said_in(round_: Round) -> str:
+    """What owners and adjudicators did in a round without an answer, the beginning of a sentence; or nothing."""
+    if Proposal.objects.filter(round=round_).exists():
+        return "A category was proposed"
+    if Remark.objects.filter(round=round_).exists():
+        return "An item was discussed"
+    return "An item was resolved" if Resolution.objects.filter(round=round_).exists() else ""
+
+
 @transaction.atomic
 def return_to_draft(*, seat: Seat, number: int) -> Round:
     """Makes an open round a draft again, as it was before it was opened; its assignments and its inbox lines go.
 
-    Raises WrongState for a round that is not open, for a worklist, and where someone has answered or begun to.
-    Raters who left the round meanwhile are not in the draft.
+    Raises WrongState for a round that is not open, for a worklist, and where someone has answered or begun to, or
+    an adjudicator has proposed a category. Raters who left the round meanwhile are not in the draft.
     """
     seat.require(OWNER)
     round_ = hold_round(seat, number)
@@ -53,6 +79,8 @@ def return_to_draft(*, seat: Seat, number: int) -> Round:
         raise WrongState(f"Someone has answered in round {number}, so it can't return to a draft.")
     if Draft.objects.filter(assignment__in=given).exists():
         raise WrongState(f"Someone has begun to answer in round {number}, so it can't return to a draft.")
+    if said := _said_in(round_):
+        raise WrongState(f"{said} in round {number}, so it can't return to a draft.")
     n_given, _ = given.delete()
     InboxLine.objects.filter(round=round_).delete()
     BulkJob.objects.filter(round=round_).exclude(kind=BulkJob.Kind.ROUND).delete()

@@ -13,6 +13,7 @@ from annotation.labeling.actions.answers import keep_draft, submit_annotation
 from annotation.models import Assignment, AuditEvent, InboxLine, Round, RoundItem, RoundRater
 from annotation.rounds.actions.drafts import return_to_draft
 from tests import builders as make
+from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
 DUE = (timezone.now() + timedelta(days=9)).date()
@@ -85,6 +86,19 @@ def test_a_draft_answer_and_the_state_stand_in_the_way_and_only_owners_return_a_
     Round.objects.filter(pk=round_.pk).update(state="resolving")
     with pytest.raises(WrongState, match="only an open round"):
         return_to_draft(seat=make.owner_seat(study), number=1)
+
+
+def test_a_round_in_which_an_adjudicator_proposed_a_category_stays_open_and_is_not_deleted() -> None:
+    study = make.study(resolve_when="item")
+    round_ = make.open_round(study, 3)
+    proposed = {"round": 1, "item": "acme/rocket#1", "dimension": "symptom", "name": "Slow start"}
+    assert Script("ada").send("POST", "studies/study/proposals/", proposed).status_code == 201
+    answer = rest("post", "1/return-to-draft/")
+    assert answer.status_code == 409 and "A category was proposed in round 1" in answer.json()["message"]
+    Round.objects.filter(pk=round_.pk).update(state="draft")
+    answer = rest("delete", "1/")
+    assert answer.status_code == 409 and "Open it again" in answer.json()["message"]
+    assert signed_in("olga").post("/studies/study/rounds/1/remove/").status_code == 409
 
 
 def test_a_due_date_is_set_shown_changed_and_removed() -> None:
