@@ -1,6 +1,6 @@
-"""Withheld items: how many the numbers exclude for a member who labels these items again."""
+"""Withheld items: how many the numbers exclude for a member who labels these items again, and which labels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from annotation.core.access import Seat
 from annotation.models import Round
@@ -11,6 +11,16 @@ def n_labeled_again(seat: Seat, rounds: Iterable[Round]) -> int:
     """How many items of these rounds are withheld because they are labeled again in another one; no answer counts."""
     ids = {each.pk for each in rounds}
     return len({item for round_id, item in seat.withheld - seat.arbitrated if round_id in ids})
+
+
+def withheld_among(seat: Seat, rounds: Sequence[Round]) -> frozenset[tuple[int, int]]:
+    """Round and item (ids) of all labels of the items that are withheld from this person in one of these rounds.
+
+    An item's label counts in one of them: in which one would show whether the item is in a relabeling queue.
+    """
+    ids = {each.pk for each in rounds}
+    items = {item for round_id, item in seat.withheld if round_id in ids}
+    return frozenset((pk, item) for pk in ids for item in items)
 
 
 def withheld_words(seat: Seat, rounds: Iterable[Round]) -> list[str]:

@@ -64,7 +64,7 @@ from annotation.core.access import Seat
 from annotation.core.constant_lookups import LookupExists, places_of
 from annotation.core.imported import MARK, rounds_imported
 from annotation.core.member_lists import code_order
-from annotation.core.withheld_items import n_labeled_again
+from annotation.core.withheld_items import n_labeled_again, withheld_among
 from annotation.labels.consensus import PENDING
 from annotation.labels.queries.batches.label_batches import label_batches
 from annotation.labels.queries.item_history import IS_READ_OTHERWISE
@@ -326,7 +326,8 @@ def _migrated(seat: Seat) -> MigrationFacts | None:
     rounds = rounds.exclude(kind=Round.Kind.SCREENING).exclude(pk__in=seat.hidden_round_ids)
     seen = list(rounds.select_related("taxonomy_version").order_by("number"))
     numbers = {each.pk: each.number for each in seen}
-    hidden = [(numbers[round_id], item) for round_id, item in seat.withheld if round_id in numbers]
+    withheld = seat.withheld | withheld_among(seat, seen)
+    hidden = [(numbers[round_id], item) for round_id, item in withheld if round_id in numbers]
     n_labels = n_without = n_relabeled = 0
     for _, batch in label_batches(seen, standing=version, hidden=hidden):
         moved = batch.filter(compute.less(batch["original_version"], batch["taxonomy_version"]))

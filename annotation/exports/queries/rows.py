@@ -10,6 +10,7 @@ from django.http import StreamingHttpResponse
 from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat, get_round
 from annotation.core.errors import Blind
 from annotation.core.issue_texts import IssueRow, change_rows, issue_rows
+from annotation.core.withheld_items import withheld_among
 from annotation.exports.columns import COLUMNS, CONTENT_TYPES, write
 from annotation.exports.record_batches import write_batches
 from annotation.exports.wide_tables import wide_columns, widen
@@ -61,7 +62,7 @@ def labels(
     rounds = in_sight(seat, round_number)
     standing = standing_version(seat.study) if told_in is None else None
     found = label_rows.labels(rounds, dimension=dimension, after=after, version=told_in, standing=standing)
-    return _seen(seat, found)
+    return _seen(seat, found, rounds)
 
 
 def ratings(
@@ -101,7 +102,7 @@ def label_batches(
     told_in = _told_in(seat, version, round_number)
     rounds = in_sight(seat, round_number)
     standing = standing_version(seat.study) if told_in is None else None
-    hidden = _withheld(seat)
+    hidden = _withheld(seat, rounds)
     return of_labels(rounds, dimension=dimension, version=told_in, standing=standing, hidden=hidden)
 
 
@@ -135,12 +136,16 @@ def rating_batches(
     )
 
 
-def _withheld(seat: Seat) -> list[tuple[int, int]]:
-    """Round's number and item's key of each item whose answers of others are withheld from this person."""
+def _withheld(seat: Seat, of_labels: Sequence[Round] = ()) -> list[tuple[int, int]]:
+    """Round's number and item's key of each item whose answers of others are withheld from this person.
+
+    With all places of the items whose labels in these rounds are withheld (`withheld_among`).
+    """
     if not seat.withheld:
         return []
     numbers = {each.pk: each.number for each in Round.objects.filter(study=seat.study)}
-    return [(numbers[round_id], item) for round_id, item in sorted(seat.withheld) if round_id in numbers]
+    hidden = seat.withheld | withheld_among(seat, of_labels)
+    return [(numbers[round_id], item) for round_id, item in sorted(hidden) if round_id in numbers]
 
 
 def resolutions(seat: Seat, *, round_number: int | None = None, dimension: str | None = None) -> Found:
@@ -205,12 +210,12 @@ def evidence(
     return (((0, key), [row] if (row["round"], row["item"]) not in hidden else []) for key, row in found)
 
 
-def _seen(seat: Seat, found: Found) -> Found:
+def _seen(seat: Seat, found: Found, of_labels: Sequence[Round] = ()) -> Found:
     """The rows without those of items of which what others said is withheld from this person.
 
     A label that a relabeling queue carries names the round it comes from, and is withheld with either place.
     """
-    hidden = _withheld_by_name(seat)
+    hidden = _withheld_by_name(seat, of_labels)
     if not hidden:
         return found
     return (
@@ -219,9 +224,9 @@ def _seen(seat: Seat, found: Found) -> Found:
     )
 
 
-def _withheld_by_name(seat: Seat) -> frozenset[tuple[int, str]]:
+def _withheld_by_name(seat: Seat, of_labels: Sequence[Round] = ()) -> frozenset[tuple[int, str]]:
     """Round and item of the same, by number and identifier; two queries where anything is withheld."""
-    found = _withheld(seat)
+    found = _withheld(seat, of_labels)
     names = dict(Item.objects.filter(pk__in={item for _, item in found}).values_list("pk", "identifier"))
     return frozenset((number, names[item]) for number, item in found)
 
