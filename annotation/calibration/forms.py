@@ -162,6 +162,11 @@ class MinimumForm(forms.Form):
                 )
         tell_what_is_shown(self)
 
+    @staticmethod
+    def dimension_of(name: str) -> str:
+        """The dimension that a field is about, or the share."""
+        return name.removeprefix("of-").removeprefix("by-") if "-" in name else ""
+
     @property
     def minimum(self) -> dict[str, Any] | None:
         """The minimum that is stored, with what was changed, as the action takes it."""

@@ -19,6 +19,7 @@ from annotation.calibration.queries import training as queries
 from annotation.calibration.queries.gate import Gate, gate_then, shown_gate
 from annotation.core.access import OWNER, Seat, get_item_at, get_round, get_seat
 from annotation.core.errors import ConcordError, Forbidden, Invalid, NotFound, WrongState
+from annotation.core.forms import explain_changed_meanwhile
 from annotation.core.locks import hold_round
 from annotation.core.pages import me, study_page
 from annotation.models import Membership, Round, RoundRater
@@ -152,6 +153,7 @@ def training(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     with transaction.atomic():
         kept = (hold_round(seat, number) if is_minimum else round_).gold_minimum
         minimum = MinimumForm(request.POST if is_minimum else None, kept=kept, **shown)
+        explain_changed_meanwhile(minimum, MinimumForm.dimension_of)
         if is_minimum and minimum.is_valid():
             actions.set_minimum(seat=seat, number=number, minimum=minimum.minimum)
             messages.success(request, "The minimum is saved." if minimum.minimum else "The minimum is removed.")

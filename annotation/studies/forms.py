@@ -221,6 +221,11 @@ class PrimaryForm(forms.Form):
         return found
 
     @staticmethod
+    def dimension_of(name: str) -> str:
+        """The dimension that a field is about: its coefficient and all that goes with it are changed together."""
+        return name.rpartition(".")[0]
+
+    @staticmethod
     def initial_of(primary: Primary, dimensions: Iterable[TreeDimension]) -> dict[str, object]:
         """The coefficients as they are, with the default where the study chose none."""
         found: dict[str, object] = {}

@@ -11,6 +11,7 @@ from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import fixable_rounds, headline_set
 from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.demo_people import require_may_create_studies
+from annotation.core.forms import explain_changed_meanwhile
 from annotation.core.locks import hold_study
 from annotation.core.pages import me, study_page
 from annotation.labels.registration import with_defaults
@@ -37,6 +38,8 @@ def new_study(request: HttpRequest) -> HttpResponse:
     form = StudyForm(given, taxonomies=taxonomies, initial=initial)
     dimensions = _dimensions(first)
     primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of({}, dimensions))
+    explain_changed_meanwhile(form)
+    explain_changed_meanwhile(primary, PrimaryForm.dimension_of)
     if given is not None and form.is_valid() and primary.is_valid():
         chosen = form.cleaned_data | {"taxonomy": form.cleaned_data["taxonomy"].slug, "primary": primary.primary}
         with explaining(form):
@@ -82,6 +85,8 @@ def _settings(request: HttpRequest, seat: Seat) -> HttpResponse:
     every = _dimensions(here.taxonomy)
     dimensions = () if is_fixed else every
     primary = PrimaryForm(given, dimensions=dimensions, initial=PrimaryForm.initial_of(here.primary, dimensions))
+    explain_changed_meanwhile(form)
+    explain_changed_meanwhile(primary, PrimaryForm.dimension_of)
     if given is not None and form.is_valid() and primary.is_valid():
         changes = {name: form.cleaned_data[name] for name in form.changed_data if name != "headline"}
         if "screening_keywords" in changes:

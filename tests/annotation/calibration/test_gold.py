@@ -21,6 +21,7 @@ from annotation.studies.actions.studies import create_study
 from annotation.studies.queries.audit import audit_of
 from tests import builders as make
 from tests.annotation.core.test_api import Caller
+from tests.forms import sent_by
 from tests.interleaving import meeting
 
 pytestmark = pytest.mark.django_db
@@ -332,14 +333,9 @@ def test_the_page_of_a_minimum_changes_only_what_was_changed_there(study: Study)
     page, client = f"/{place}", Client()
     client.force_login(make.user("olga"))
 
-    def opened_page() -> dict[str, str]:
-        """What a browser sends of the form as it is opened."""
-        form = client.get(page).context["minimum"]
-        return {"minimum": "1"} | {
-            of: "" if (value := each.value()) is None else str(value)
-            for each in form
-            for of in (each.html_name, each.html_initial_name)
-        }
+    def opened_page(shown: Any = None) -> dict[str, Any]:
+        """What a browser sends of the form as it is shown."""
+        return sent_by((shown or client.get(page)).content.decode(), "Save minimum") | {"minimum": "1"}
 
     agreed = {"dimensions": {"kind": {"coefficient": "percent_agreement", "minimum": 0.6}}, "share": 1 / 3}
     assert olga.patch(place, {"gold_minimum": agreed}).status_code == 200
@@ -348,9 +344,11 @@ def test_the_page_of_a_minimum_changes_only_what_was_changed_there(study: Study)
     assert client.post(page, sent).status_code == 302
     assert Round.objects.get(number=number).gold_minimum == agreed
     assert olga.patch(place, {"gold_minimum": {"share": 0.9}}).status_code == 200
-    assert client.post(page, sent | {"minimum-of-kind": "0.7"}).status_code == 302
+    refused = client.post(page, sent | {"minimum-of-kind": "0.7"})
+    assert refused.status_code == 422 and "Someone else changed this after you opened" in refused.content.decode()
+    assert client.post(page, opened_page(refused) | {"minimum-of-kind": "0.7"}).status_code == 302
     assert Round.objects.get(number=number).gold_minimum == {
-        "share": 0.9, "dimensions": {"kind": {"coefficient": "percent_agreement", "minimum": 0.7}},
+        "share": 0.9, "dimensions": {"kind": {"coefficient": "krippendorff_alpha", "minimum": 0.7}},
     }  # fmt: skip
     with meeting(lambda: olga.patch(place, {"gold_minimum": {"share": 0.5}})):
         assert client.post(page, opened_page() | {"minimum-of-kind": ""}).status_code == 302

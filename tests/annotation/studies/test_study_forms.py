@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.agreement_report.actions import fix_headline
 from annotation.agreement_report.queries.headline import headline_set
 from annotation.choosing.actions import samples as sample_actions
 from annotation.members.actions import leaving, members
@@ -14,6 +15,7 @@ from annotation.models import AuditEvent, Membership, Round, Sample, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from tests import builders as make
+from tests import forms
 from tests.interleaving import meeting
 
 pytestmark = pytest.mark.django_db
@@ -112,16 +114,9 @@ def test_settings_change_what_was_changed_and_primary_only_before_labeling() -> 
     assert "symptom" in study.primary
 
 
-def sent_by(page: Any) -> dict[str, str]:
-    """What a browser sends of the settings page as it was opened."""
-    sent = {}
-    for field in [*page.context["form"], *page.context["primary"]]:
-        value = field.value()
-        assert f'name="{field.html_initial_name}"' in page.content.decode(), field.name
-        sent[field.html_initial_name] = "" if value is None else str(value)
-        if value not in (None, False):
-            sent[field.html_name] = str(value)
-    return sent
+def sent_by(page: Any) -> dict[str, Any]:
+    """What a browser sends of the settings page as it is shown."""
+    return forms.sent_by(page.content.decode(), "Save settings")
 
 
 def test_a_settings_page_that_was_open_changes_only_what_its_owner_changed() -> None:
@@ -141,6 +136,33 @@ def test_a_settings_page_that_was_open_changes_only_what_its_owner_changed() -> 
     assert (study.primary["symptom"]["threshold"], study.primary["kind"]["threshold"]) == (0.9, 0.7)
     (line,) = AuditEvent.objects.filter(study=study, user=make.user("olga"), verb="study changed").order_by("-pk")[:1]
     assert line.detail["fields"] == ["primary", "title"]
+
+
+def test_a_settings_page_that_was_open_asks_before_it_replaces_what_another_owner_changed_there() -> None:
+    study = make.study(text=make.FAULTS)
+    asked = rounds.NewRound(raters=["bob", "carol"], issues=[f"acme/rocket#{each.number}" for each in make.issues(2)])
+    numbers = [rounds.create_round(seat=make.owner_seat(study), asked=asked).number]
+    studies.change_study(seat=make.owner_seat(study), changes={"guidelines": "Old.\nRules.", "majority": True})
+    olga, path = signed_in("olga"), address("study_settings", study.slug)
+    sent = sent_by(olga.get(path))
+    newer = {"guidelines": "Newer\nrules.", "majority": False,
+             "primary": {"symptom": {"coefficient": "krippendorff_alpha", "threshold": 0.9}}}  # fmt: skip
+    studies.change_study(seat=make.owner_seat(study), changes=newer)
+    fix_headline(seat=make.owner_seat(study), rounds=numbers)
+    mine = {"guidelines": "My rules.", "primary-symptom.threshold": "0.7", "title": "Mine"}
+    refused = olga.post(path, sent | mine)
+    told = text_of(refused)
+    assert refused.status_code == 422 and told.count("Someone else changed this after you opened the page") == 2
+    assert "to “Newer rules.”" in told and "to “0.9”" in told
+    study.refresh_from_db()
+    assert (study.title, study.guidelines) == ("Study", "Newer\nrules.")
+    again = sent_by(refused)
+    assert again["guidelines"] == ["My rules."] and "majority" not in again and again["headline"] == [str(numbers[0])]
+    assert olga.post(path, again).status_code == 302
+    study.refresh_from_db()
+    assert (study.title, study.guidelines, study.majority) == ("Mine", "My rules.", False)
+    assert study.primary["symptom"]["threshold"] == 0.7
+    assert headline_set(make.owner_seat(study)).fixed == numbers
 
 
 def test_owners_who_save_coefficients_of_two_dimensions_at_once_undo_nothing() -> None:
