@@ -1,0 +1,197 @@
+"""Two acts that meet leave what one after the other leaves: nothing is lost, and nothing is done twice."""
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection, transaction
+
+from annotation.models import Assignment, Round, Study
+from tests import builders as make
+from tests.annotation.permission_study import BASE, PAGES, Visitor
+from tests.annotation.queue_study import acts, build_with_queue
+from tests.interleaving import meeting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(7200)]
+OWNER, ADJUDICATOR, RATERS = "mia", "eve", ("bob", "al", "olga", "ada", "carol")
+OF_ADJUDICATORS = ("resolutions", "remarks", "matches", "screening", "third")
+OF_THEMSELVES = re.compile(r"_at$|^at$|^id$|digest|sha256|key$|token|secret|seconds|password|revision$")
+"""Columns that differ from run to run."""
+FIRST_NEW = 10**8
+"""The IDs of rows that an act adds begin here, so that they can be told from those of before."""
+BODY_IDS = re.compile(r"R\d+|[0-9a-f-]{36}")
+
+
+@dataclass(frozen=True)
+class Act:
+    """What someone sends."""
+
+    by: str
+    method: str
+    base: str
+    path: str
+    body: str
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Acts of one kind differ only in whom or what they are about."""
+        given = json.loads(self.body)
+        by = self.by if self.by in (OWNER, ADJUDICATOR) else "rater"
+        more = [str(given.get(name)) for name in ("roles", "method", "kind", "mode", "what")]
+        return (by, self.method, BODY_IDS.sub("", self.path), *sorted(given), *more)
+
+
+def all_acts(study: Study) -> Iterator[Act]:
+    for method, path, body in acts(study):
+        yield Act(OWNER, method, BASE, path, json.dumps(body))
+        if path.startswith(OF_ADJUDICATORS):
+            yield Act(ADJUDICATOR, method, BASE, path, json.dumps(body))
+    for name in RATERS:
+        given = Assignment.objects.filter(round__study=study, rater=make.member(study, name)).order_by("pk")
+        for each in given:
+            answer: dict[str, Any] = {"assignment": str(each.public_id), "labels": {"symptom": ["slow"]}}
+            fresh = {"labels": {}, "proposals": {"symptom": {"name": "Fresh", "memo": "m"}}}
+            for body in (answer, {"assignment": str(each.public_id), "skip_reason": "no bug"}, answer | fresh):
+                yield Act(name, "post", BASE, "annotations/", json.dumps(body))
+        for number in study.rounds.values_list("number", flat=True):
+            yield Act(name, "get", BASE, f"rounds/{number}/next/", "{}")
+        yield Act(name, "post", BASE, "away/", '{"until": "2099-02-02"}')
+        yield Act(name, "post", PAGES, "leave/", "{}")
+    for name in (OWNER, "olga"):
+        yield Act(name, "post", PAGES, "leave/", "{}")
+        yield Act(name, "post", BASE, "invitations/", '{"roles": ["rater"]}')
+        drawn = {"filter": {"repository": "acme/rocket"}, "size": 2, "seed": 1}
+        yield Act(name, "post", BASE, "samples/", json.dumps(drawn))
+
+
+def columns() -> dict[str, list[str]]:
+    """By table its columns, as SQL that tells nothing of what differs from run to run."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'"
+            " AND table_name ~ '^(annotation|accounts|taxonomy|ingest)_' ORDER BY table_name, ordinal_position"
+        )
+        found: dict[str, list[str]] = {}
+        for table, name, kind in cursor.fetchall():
+            of_table = found.setdefault(table, [])
+            if OF_THEMSELVES.search(name) or "timestamp" in kind or kind == "uuid":
+                continue
+            if kind in ("bigint", "integer"):
+                of_table.append(f'least("{name}", {FIRST_NEW})::text')
+            elif kind == "jsonb":
+                of_table.append(f"regexp_replace(\"{name}\"::text, '{str(FIRST_NEW)[:3]}\\d{{6}}', 'new', 'g')")
+            else:
+                of_table.append(f'"{name}"::text')
+        return {table: of_table for table, of_table in found.items() if of_table}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What both acts were answered, and what the database has then, as a digest by table."""
+
+    statuses: tuple[int, int]
+    tables: dict[str, str]
+
+
+class World:
+    """A study, the people who act in it, and the acts that are done as it is."""
+
+    def __init__(self, state: str | None) -> None:
+        self.study = build_with_queue(state)
+        self.tables = columns()
+        self.people = {name: Visitor(name) for name in (OWNER, ADJUDICATOR, *RATERS)}
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT setval(format('%%I.%%I', schemaname, sequencename)::regclass, %s) FROM pg_sequences"
+                           " WHERE schemaname = 'public'", [FIRST_NEW])  # fmt: skip
+        by_kind: dict[tuple[object, ...], Act] = {}
+        for act in all_acts(self.study):
+            if act.kind not in by_kind and self._taken_back(lambda act=act: self.send(act) < 400):  # type: ignore[misc]
+                by_kind[act.kind] = act
+        self.acts = list(by_kind.values())
+
+    def send(self, act: Act) -> int:
+        visitor = self.people[act.by]
+        if act.base == PAGES:
+            return visitor.client.post(f"{PAGES}studies/study/{act.path}").status_code
+        address = f"{BASE}studies/study/{act.path}"
+        kind = "application/json"
+        return visitor.client.generic(act.method.upper(), address, act.body, kind, headers=visitor.headers).status_code
+
+    def one_after_the_other(self, first: Act, second: Act) -> Outcome:
+        return self._taken_back(lambda: self._outcome(self.send(first), self.send(second)))
+
+    def meeting(self, first: Act, second: Act) -> Outcome:
+        """As if the first waited for the second, at its first lock."""
+
+        def both() -> Outcome:
+            with meeting(lambda: self.send(second)) as met:
+                status = self.send(first)
+            return self._outcome(status, self.send(second) if met.answer is None else met.answer)
+
+        return self._taken_back(both)
+
+    def _outcome(self, *statuses: int) -> Outcome:
+        first, second = statuses
+        with connection.cursor() as cursor:
+            cursor.execute(" UNION ALL ".join(
+                f"SELECT '{table}', md5(coalesce(string_agg(line, '|' ORDER BY line), ''))"
+                f" FROM (SELECT concat_ws(',', {', '.join(of_table)}) AS line FROM {table}) lines"
+                for table, of_table in self.tables.items()
+            ))  # fmt: skip
+            return Outcome((first, second), dict(cursor.fetchall()))
+
+    @staticmethod
+    def _taken_back(act: Callable[[], Any]) -> Any:
+        cache.clear()
+        with transaction.atomic():
+            found = act()
+            transaction.set_rollback(True)
+        return found
+
+
+def wrong_of(world: World, first: Act, second: Act) -> str:
+    """How two acts that meet differ from one after the other, in words; empty where they do not.
+
+    An act that is refused takes back what happened while it waited, because it happened in its transaction, so only
+    the answers are compared then.
+    """
+    met = world.meeting(first, second)
+    if max(met.statuses) >= 500:
+        return f"{met.statuses}: {first} {second}"
+    known = world.one_after_the_other(first, second)
+    if met == known:
+        return ""
+    other = world.one_after_the_other(second, first)
+    orders = (known, Outcome(other.statuses[::-1], other.tables))
+    if met in orders:
+        return ""
+    if met.statuses[0] >= 400 and any(each.statuses[0] >= 400 for each in orders):
+        return ""
+    tables = [{name for name, said in met.tables.items() if each.tables[name] != said} for each in orders]
+    return f"{met.statuses} not {[each.statuses for each in orders]}, {tables}: {first} {second}"
+
+
+@pytest.mark.slow
+def test_two_acts_that_meet_leave_what_one_after_the_other_leaves() -> None:
+    _compared(Round.State.OPEN, n=60)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("state", [None, Round.State.OPEN, Round.State.RESOLVING], ids=str)
+def test_any_two_acts_that_meet_leave_what_one_after_the_other_leaves(state: str | None) -> None:
+    _compared(state)
+
+
+def _compared(state: str | None, n: int | None = None) -> None:
+    world = World(state)
+    pairs = [(first, second) for first in world.acts for second in world.acts]
+    if n is not None:
+        pairs = random.Random(15).sample(pairs, n)
+    assert len(pairs) >= min(n or 3000, 3000)
+    wrong = [said for first, second in pairs if (said := wrong_of(world, first, second))]
+    assert not wrong, "\n".join(wrong)
