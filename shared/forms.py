@@ -43,6 +43,12 @@ def explaining(
         explain(form, error, **fields)
 
 
+def is_sent_as_shown(request: HttpRequest, name: str) -> bool:
+    """Whether a field of a page is as the page showed it: then nothing is changed, whatever is stored since then."""
+    shown = request.POST.get(f"initial-{name}")
+    return shown is not None and shown == request.POST.get(name, "")
+
+
 @contextmanager
 def in_messages(request: HttpRequest, *, passing: Errors = ()) -> Iterator[None]:
     """Says what the block refuses in a message of the next page, and goes on behind it; raises `passing` errors."""

@@ -18,7 +18,7 @@ from annotation.models import Membership
 from annotation.rounds.actions.absence import set_away
 from annotation.rounds.queries import leaves
 from shared.errors import TooMany
-from shared.forms import explaining, form_page, status_of
+from shared.forms import explaining, form_page, is_sent_as_shown, status_of
 
 
 @login_required
@@ -58,6 +58,9 @@ def remove_member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def away(request: HttpRequest, slug: str) -> HttpResponse:
     """Pauses one's own assignments until a day, or, for an owner, those of a rater; without a day it ends the pause."""
     seat = get_seat(me(request), slug)
+    if is_sent_as_shown(request, "until"):
+        messages.info(request, "Nothing was changed.")
+        return redirect("members", slug)
     try:
         member = set_away(seat=seat, until=request.POST.get("until", ""), user=request.POST.get("user", ""))
     except Invalid as error:

@@ -17,7 +17,7 @@ from annotation.models import Membership, Round
 from annotation.resolving.actions import third_rater_requests as third_raters
 from annotation.rounds.actions import raters as actions
 from annotation.rounds.queries import leaves
-from shared.forms import form_page, in_messages
+from shared.forms import form_page, in_messages, is_sent_as_shown
 from shared.wording import plural
 
 
@@ -129,6 +129,10 @@ def add_rater(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def change_quota(request: HttpRequest, slug: str, number: int, code: str) -> HttpResponse:
     """Changes how many items a rater takes at most."""
     seat = get_seat(me(request), slug)
+    if is_sent_as_shown(request, "quota"):
+        seat.require(OWNER)
+        messages.info(request, "Nothing was changed.")
+        return redirect("round", slug, number)
     try:
         row = actions.change_quota(seat=seat, number=number, rater=code, quota=_quota(request))
     except (Forbidden, NotFound):

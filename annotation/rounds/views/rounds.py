@@ -42,7 +42,7 @@ from annotation.rounds.queries import (
     with_shares,
 )
 from annotation.studies.actions import studies as study_actions
-from shared.forms import explain, form_page, status_of
+from shared.forms import explain, form_page, is_sent_as_shown, status_of
 from taxonomy.models import TaxonomyVersion
 from taxonomy.tree import TreeDimension
 
@@ -299,6 +299,10 @@ def return_round_to_draft(request: HttpRequest, slug: str, number: int) -> HttpR
 def set_due_date(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     """Sets the due date of a round, or removes it where the field is left empty."""
     given = request.POST.get("due_on", "")
+    if is_sent_as_shown(request, "due_on"):
+        get_seat(me(request), slug).require(OWNER)
+        messages.info(request, "Nothing was changed.")
+        return redirect("round", slug, number)
     return _move(
         request,
         slug,

@@ -11,8 +11,10 @@ from accounts.actions import make_token
 from annotation.core.errors import WrongState
 from annotation.labeling.actions.answers import keep_draft, submit_annotation
 from annotation.models import Assignment, AuditEvent, InboxLine, Round, RoundItem, RoundRater
+from annotation.rounds.actions import rounds
 from annotation.rounds.actions.drafts import return_to_draft
 from tests import builders as make
+from tests.forms import sent_by
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -99,6 +101,41 @@ def test_a_round_in_which_an_adjudicator_proposed_a_category_stays_open_and_is_n
     answer = rest("delete", "1/")
     assert answer.status_code == 409 and "Open it again" in answer.json()["message"]
     assert signed_in("olga").post("/studies/study/rounds/1/remove/").status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("page", "button", "address", "path", "body"),
+    [
+        ("rounds/2/", "Save due date", "rounds/2/due/", "rounds/2/", {"due_on": DUE.isoformat()}),
+        ("rounds/2/", "quota of R1", "rounds/2/raters/R1/quota/", "rounds/2/raters/R1/", {"quota": 1}),
+        ("members/", "absence of bob", "away/", "away/", {"user": "bob", "until": DUE.isoformat()}),
+    ],
+)
+def test_what_is_sent_as_an_open_page_showed_it_changes_nothing(
+    page: str, button: str, address: str, path: str, body: Any
+) -> None:
+    study = make.study()
+    make.open_round(study, 1)
+    asked = rounds.NewRound(raters=["bob", "carol"], issues=["acme/rocket#1"])
+    draft = rounds.create_round(seat=make.owner_seat(study), asked=asked)
+    olga = signed_in("olga")
+    shown = olga.get(f"/studies/study/{page}").content.decode()
+    assert f'action="/studies/study/{address}"' in shown
+
+    def stored() -> list[Any]:
+        row = RoundRater.objects.get(round=draft, rater__code="R1")
+        return [Round.objects.get(pk=draft.pk).due_on, row.quota, make.member(study, "bob").away_until]
+
+    before = stored()
+    assert Script("olga").send("POST" if path == "away/" else "PATCH", f"studies/study/{path}", body).status_code == 200
+    newer = stored()
+    assert newer != before
+    sent = sent_by(shown, button)
+    assert "Nothing was changed." in olga.post(f"/studies/study/{address}", sent, follow=True).content.decode()
+    assert stored() == newer
+    (name,) = (each.removeprefix("initial-") for each in sent if each.startswith("initial-"))
+    assert olga.post(f"/studies/study/{address}", sent | {name: [""], f"initial-{name}": ["-"]}).status_code == 302
+    assert stored() == before
 
 
 def test_a_due_date_is_set_shown_changed_and_removed() -> None:
