@@ -1,4 +1,4 @@
-"""Two acts that meet leave what one after the other leaves: nothing is lost, and nothing is done twice."""
+"""Two acts that meet leave what one after the other leaves, and a page that was open undoes no other one's change."""
 
 import json
 import random
@@ -13,8 +13,10 @@ from django.db import connection, transaction
 
 from annotation.models import Assignment, Round, Study
 from tests import builders as make
+from tests.annotation.core.test_events_sight import addresses
 from tests.annotation.permission_study import BASE, PAGES, Visitor
 from tests.annotation.queue_study import acts, build_with_queue
+from tests.forms import forms_of
 from tests.interleaving import meeting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(7200)]
@@ -110,7 +112,7 @@ class World:
                            " WHERE schemaname = 'public'", [FIRST_NEW])  # fmt: skip
         by_kind: dict[tuple[object, ...], Act] = {}
         for act in all_acts(self.study):
-            if act.kind not in by_kind and self._taken_back(lambda act=act: self.send(act) < 400):  # type: ignore[misc]
+            if act.kind not in by_kind and self.taken_back(lambda act=act: self.send(act) < 400):  # type: ignore[misc]
                 by_kind[act.kind] = act
         self.acts = list(by_kind.values())
 
@@ -122,8 +124,13 @@ class World:
         kind = "application/json"
         return visitor.client.generic(act.method.upper(), address, act.body, kind, headers=visitor.headers).status_code
 
+    @property
+    def now(self) -> dict[str, str]:
+        """What the database has, as a digest by table."""
+        return self._outcome(0, 0).tables
+
     def one_after_the_other(self, first: Act, second: Act) -> Outcome:
-        return self._taken_back(lambda: self._outcome(self.send(first), self.send(second)))
+        return self.taken_back(lambda: self._outcome(self.send(first), self.send(second)))
 
     def meeting(self, first: Act, second: Act) -> Outcome:
         """As if the first waited for the second, at its first lock."""
@@ -133,7 +140,20 @@ class World:
                 status = self.send(first)
             return self._outcome(status, self.send(second) if met.answer is None else met.answer)
 
-        return self._taken_back(both)
+        return self.taken_back(both)
+
+    def changed_by(self, sent: "Sent", before: dict[str, str]) -> set[str] | None:
+        """The tables that an owner changes by what a form sends; None where it is refused."""
+        address, fields = sent
+
+        def send() -> set[str] | None:
+            answer = self.people[OWNER].client.post(address, json.loads(fields))
+            assert answer.status_code < 500, (sent, answer.status_code)
+            now = self.now
+            return {table for table in now if now[table] != before[table]} if answer.status_code < 400 else None
+
+        found: set[str] | None = self.taken_back(send)
+        return found
 
     def _outcome(self, *statuses: int) -> Outcome:
         first, second = statuses
@@ -146,7 +166,7 @@ class World:
             return Outcome((first, second), dict(cursor.fetchall()))
 
     @staticmethod
-    def _taken_back(act: Callable[[], Any]) -> Any:
+    def taken_back(act: Callable[[], Any]) -> Any:
         cache.clear()
         with transaction.atomic():
             found = act()
@@ -185,6 +205,53 @@ def test_two_acts_that_meet_leave_what_one_after_the_other_leaves() -> None:
 @pytest.mark.parametrize("state", [None, Round.State.OPEN, Round.State.RESOLVING], ids=str)
 def test_any_two_acts_that_meet_leave_what_one_after_the_other_leaves(state: str | None) -> None:
     _compared(state)
+
+
+NO_STATE = ("/start/", "/sign-out/", "/me/", "/leave/", "/study/delete/", "/duplicate/", "/export")
+"""Parts of addresses of forms that make something new or end something, whatever they show."""
+BESIDE = {"annotation_auditevent", "accounts_serverevent", "annotation_inboxline"}
+"""Tables of lines about what was done."""
+Sent = tuple[str, str]
+"""Address of a form and, as JSON, what is sent."""
+
+
+def open_forms(world: World) -> dict[Sent, set[str]]:
+    """What an owner can send from an open page without a change, and the tables that this changes where nobody acts."""
+    client, found = world.people[OWNER].client, set[Sent]()
+    for _, base, path in addresses(world.study):
+        if base != PAGES:
+            continue
+        page = world.taken_back(lambda path=path: client.get(PAGES + path))
+        if page.status_code != 200 or not page["Content-Type"].startswith("text/html"):
+            continue
+        for form in forms_of(page.content.decode()):
+            action = form.action or PAGES + path
+            if any(each in action for each in NO_STATE):
+                continue
+            for name, value in form.buttons:
+                sent = form.sent | ({name: [value]} if name else {})
+                found.add((action, json.dumps({each: sent[each] for each in sent if each != "csrfmiddlewaretoken"})))
+    before = world.now
+    return {each: changed for each in found if (changed := world.changed_by(each, before)) is not None}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("state", [None, Round.State.OPEN], ids=str)
+def test_a_form_sent_as_it_was_shown_undoes_nothing_that_someone_did_since_then(state: str | None) -> None:
+    world, wrong = World(state), []
+    forms = open_forms(world)
+    steady = [each for each, changed in forms.items() if not changed - BESIDE]
+    assert len(steady) > 30
+    for act in world.acts:
+        with transaction.atomic():
+            world.send(act)
+            after = world.now
+            for each in steady:
+                changed = world.changed_by(each, after)
+                if changed is not None and changed - BESIDE:
+                    wrong.append(f"{each} after {act}: {sorted(changed)}")
+            transaction.set_rollback(True)
+    assert not wrong, "\n".join(wrong)
 
 
 def _compared(state: str | None, n: int | None = None) -> None:
