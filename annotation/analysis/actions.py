@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from django.db import transaction
-from django.db.models import Max
 
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import Invalid
 from annotation.core.locks import hold_study
+from annotation.core.numbers import ANALYSIS_REMOVED, next_analysis_number
 from annotation.models import Analysis
 from shared.names import wrong_in
 from shared.storable_json import check_storable
@@ -36,9 +36,9 @@ def save_analysis(*, seat: Seat, title: str, kind: str, question: Mapping[str, S
     if sum(len(value) for values in words_kept.values() for value in values) > MOST_WORDS:
         raise Invalid("Analysis not saved.", fields={"title": ["Its URL is too long."]})
     hold_study(seat)
-    newest = Analysis.objects.filter(study=seat.study).aggregate(newest=Max("number"))["newest"] or 0
+    number = next_analysis_number(seat.study)
     made = Analysis.objects.create(
-        study=seat.study, number=newest + 1, title=title, kind=kind, question=words_kept, created_by=seat.user
+        study=seat.study, number=number, title=title, kind=kind, question=words_kept, created_by=seat.user
     )
     record(study=seat.study, user=seat.user, verb="saved an analysis", analysis=made.number, kind=kind)
     return made
@@ -54,5 +54,5 @@ def remove_analysis(*, seat: Seat, analysis: Analysis) -> None:
     hold_study(seat)
     if not Analysis.objects.filter(pk=analysis.pk).exists():
         return
-    record(study=seat.study, user=seat.user, verb="removed an analysis", analysis=analysis.number, kind=analysis.kind)
+    record(study=seat.study, user=seat.user, verb=ANALYSIS_REMOVED, analysis=analysis.number, kind=analysis.kind)
     analysis.delete()

@@ -297,11 +297,13 @@ def _by_rater(seat: Seat, rounds: Sequence[Round]) -> list[tuple[str, int]]:
 
 def _turnover(seat: Seat, rounds: Sequence[Round]) -> list[Turnover]:
     """Who left or joined these rounds while they were open, as the audit log has it; one query."""
-    numbers = [each.number for each in rounds]
+    opened = {each.number: each.opened_at for each in rounds if each.opened_at is not None}
     verbs = ("rater withdrawn", "rater added")
-    lines = AuditEvent.objects.filter(study=seat.study, verb__in=verbs, detail__round__in=numbers).order_by("pk")
+    lines = AuditEvent.objects.filter(study=seat.study, verb__in=verbs, detail__round__in=list(opened)).order_by("pk")
     found, gone = [], set()
-    for verb, detail in lines.values_list("verb", "detail"):
+    for verb, detail, at in lines.values_list("verb", "detail", "at"):
+        if at < opened[detail["round"]]:  # an opening that was taken back
+            continue
         place = (detail["round"], detail["rater"])
         if verb == "rater added":
             found.append(Turnover(REJOINED if place in gone else JOINED, *place))

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from annotation.assignments.queries import is_absent
 from annotation.core.database_planner import tell_planner
+from annotation.core.numbers import next_round_number
 from annotation.labels.consensus import PENDING, Verdict
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.models import Assignment, Membership, Plan, Round, RoundItem, RoundRater, Study
@@ -125,12 +126,10 @@ def _turned(members: Sequence[int], by: int) -> Sequence[int]:
 
 def _worklist(plan: Plan) -> Round:
     """The round that the plan gives out, a draft until all is in it."""
-    rounds = Round.objects.filter(study=plan.study_id)
-    newest = rounds.order_by("-number").values_list("number", flat=True).first()
     assert plan.run_by_id is not None
     plan.worklist = Round.objects.create(
         study_id=plan.study_id,
-        number=(newest or 0) + 1,
+        number=next_round_number(plan.study),
         kind=Round.Kind.RELABEL,
         taxonomy_version_id=plan.to_version_id,
         created_by_id=plan.run_by_id,

@@ -83,13 +83,17 @@ def settle_proposals(
     check_storable({"accept": accept, "map_to": map_to, "decline": decline})
     found = _locked(seat, proposals)
     dimension = _dimension(found)
-    if accept is not None:
-        _require_no_maintainer_blind(seat, found)
-        answers = [_accept(seat, dimension, accept)] * len(found)
-    elif map_to is not None:
-        answers = _map(seat, found, dimension, map_to)
-    else:
-        answers = [NewOutcome(ProposalOutcome.Outcome.DECLINED, reason=_reason(decline or ""))] * len(found)
+    try:
+        if accept is not None:
+            _require_no_maintainer_blind(seat, found)
+            answers = [_accept(seat, dimension, accept)] * len(found)
+        elif map_to is not None:
+            answers = _map(seat, found, dimension, map_to)
+        else:
+            answers = [NewOutcome(ProposalOutcome.Outcome.DECLINED, reason=_reason(decline or ""))] * len(found)
+    except Invalid:
+        _check_seen(seat, found, expected)  # the page that is drawn again tells the answers of now as seen
+        raise
     changed = [
         (each, answer) for each, answer in zip(found, answers, strict=True) if not answer.is_that_of(each.outcome)
     ]

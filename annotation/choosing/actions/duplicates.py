@@ -10,13 +10,21 @@ from django.utils import timezone
 from annotation.choosing.actions.batches import require_whole, start_job
 from annotation.choosing.actions.samples import ScreeningResult, screen_items, take_in
 from annotation.choosing.duplicates import Commonness, GroupMember, ShingleFile, Sketches, groups, shingles
-from annotation.choosing.queries.duplicates import IssueText, issues_of, likely_duplicates, places_of, texts_of
+from annotation.choosing.queries.duplicates import (
+    SUGGESTED,
+    IssueText,
+    issues_of,
+    likely_duplicates,
+    places_of,
+    texts_of,
+)
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.audit import record
-from annotation.core.errors import Invalid
+from annotation.core.errors import Invalid, Stale
 from annotation.core.locks import hold_study, require_prepared
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
 from ingest.models import Repository
+from shared.wording import plural
 
 JOB_FROM = 500
 """A job searches samples of more issues."""
@@ -162,19 +170,25 @@ def forget_marks(repository_id: int) -> None:
 
 
 @transaction.atomic
-def exclude_duplicates(*, seat: Seat, sample: Sample, issues: Sequence[object], reason: str = "") -> ScreeningResult:
-    """Screens issues of the sample's groups out as duplicates (ids of LikelyDuplicate, or `all` but the first ones).
+def exclude_duplicates(
+    *, seat: Seat, sample: Sample, issues: Sequence[object], reason: str = "", expected: str | None = None
+) -> ScreeningResult:
+    """Screens issues of the sample's groups out as duplicates (ids of LikelyDuplicate, or `all` that are suggested).
 
-    They stay listed with their reason, and the flow table counts them; nothing is merged. Raises Invalid, Forbidden.
+    `expected` is how many all were when a page showed them; Stale where there are more or fewer. They stay listed with
+    their reason, and the flow table counts them; nothing is merged. Raises Invalid, Forbidden.
     """
     seat.require(OWNER, ADJUDICATOR)
     rows = likely_duplicates(seat, sample)
     if list(issues) == ["all"]:
-        rows = rows.filter(is_first=False, like__isnull=False)
+        rows = rows.filter(SUGGESTED)
     else:
         wanted = [int(str(each)) for each in issues if str(each).isascii() and str(each).isdecimal()]
         rows = rows.filter(pk__in=wanted)
     chosen = list(rows.values_list("issue", flat=True))
+    if expected is not None and expected != str(len(chosen)):
+        said = f"{plural(len(chosen), 'issue')} would be excluded now, and not {expected}. Nothing was excluded."
+        raise Stale(f"The groups were changed after you opened the page: {said}", newer={"issues": len(chosen)})
     if not chosen:
         raise Invalid("Nothing was excluded.", fields={"issues": ["Choose the duplicates to exclude."]})
     take_in(seat=seat, sample=sample)

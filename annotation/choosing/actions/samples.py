@@ -27,12 +27,13 @@ from annotation.choosing.queries.samples import (
     draft,
     drawn_without,
     selection_lines,
+    shown_state,
     with_repository,
 )
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, items_by_identifier, require_at_work
 from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
-from annotation.core.errors import Conflict, Invalid, NotFound
+from annotation.core.errors import Conflict, Invalid, NotFound, Stale
 from annotation.core.locks import hold_study, require_prepared
 from annotation.labels.answers import digest
 from annotation.models import BulkJob, Item, LikelyDuplicate, Round, Sample, SampleIssue
@@ -184,13 +185,14 @@ def screen_items(
     filter: object = None,
     rows: QuerySet[Item] | None = None,
     sample: Sample | None = None,
+    expected: str | None = None,
 ) -> ScreeningResult:
     """Sets the screening state of items: those named (also issues drawn in a sample of the study), or all that fit.
 
     `filter` is in the words of a sample's filter, over the items of the study; `rows` are items of the study that the
-    caller chose; `sample` stands for all its issues. With a sample, filter narrows it. Out needs a reason. What is
-    screened out leaves draft rounds and the lists of raters, and rounds made later pass it over. For owner and
-    adjudicator. Raises Invalid.
+    caller chose, and with `expected` they have to be as a page showed them (`shown_state`, else Stale); `sample` stands
+    for all its issues. With a sample, filter narrows it. Out needs a reason. What is screened out leaves draft rounds
+    and the lists of raters, and rounds made later pass it over. For owner and adjudicator. Raises Invalid.
     """
     seat.require(OWNER, ADJUDICATOR)
     fields: dict[str, list[str]] = {}
@@ -208,7 +210,13 @@ def screen_items(
     hold_study(seat)
     if rows is None:
         rows = _named(seat, items) if items is not None else _fitting(seat, filter, sample)
-    pks = list(rows.filter(study=seat.study).order_by("pk").values_list("pk", flat=True))
+    rows = rows.filter(study=seat.study)
+    if expected is not None and expected != shown_state(rows):
+        raise Stale(
+            "Other items match than when you opened the page, or their screening was changed. Nothing was changed.",
+            newer={"n_items": rows.count()},
+        )
+    pks = list(rows.order_by("pk").values_list("pk", flat=True))
     left = leave_drafts(seat.study, pks) if screening == Item.Screening.OUT else 0
     n_labeled = labeled_among(seat, pks)
     forget_queues(seat.study)

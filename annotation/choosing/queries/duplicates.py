@@ -167,9 +167,12 @@ def likely_duplicates(seat: Seat, sample: Sample) -> QuerySet[LikelyDuplicate]:
     return found
 
 
+SUGGESTED = Q(is_first=False, like__isnull=False) & ~Q(screening=Item.Screening.OUT, screening__isnull=False)
+"""What is suggested to be excluded: not the first of a group, nor what is out already."""
+
+
 def n_found(rows: QuerySet[LikelyDuplicate]) -> dict[str, int]:
     """How many groups and issues these rows have, and how many are suggested: not the first ones, nor out already."""
-    suggested = Q(is_first=False, like__isnull=False) & ~Q(screening=Item.Screening.OUT, screening__isnull=False)
     return rows.order_by().aggregate(
-        groups=Count("group", distinct=True), issues=Count("pk"), suggested=Count("pk", filter=suggested)
+        groups=Count("group", distinct=True), issues=Count("pk"), suggested=Count("pk", filter=SUGGESTED)
     )

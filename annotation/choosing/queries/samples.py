@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from django.contrib.postgres.aggregates import StringAgg
 from django.db import connection
 from django.db.models import (
     BigIntegerField,
@@ -18,9 +19,12 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    TextField,
+    Value,
     When,
 )
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import MD5, Cast, Concat
 
 from annotation.choosing.sampling import allocate, most_missed, sample_size, weighted_margin
 from annotation.core.access import Seat, row_number
@@ -826,6 +830,13 @@ class ItemLine:
     item: Item
     title: str
     rounds: Sequence[ItemRound] = field(default=())
+
+
+def shown_state(items: QuerySet[Item]) -> str:
+    """A digest of what a page shows of these items: which they are, and how they are screened. One query."""
+    line = Concat(Cast("pk", TextField()), Value(" "), "screening", Value(" "), "screening_reason")
+    told = MD5(StringAgg(line, Value("\n"), order_by="pk"))
+    return items.order_by().aggregate(told=told)["told"] or ""
 
 
 def items_of(

@@ -38,7 +38,11 @@ def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         chosen = ["all"] if "all" in request.POST else request.POST.getlist("issues")
         try:
             done = actions.exclude_duplicates(
-                seat=seat, sample=sample, issues=chosen, reason=request.POST.get("reason", "")
+                seat=seat,
+                sample=sample,
+                issues=chosen,
+                reason=request.POST.get("reason", ""),
+                expected=request.POST.get("suggested") if chosen == ["all"] else None,
             )
         except Invalid as error:
             refusal, status = next(iter(error.fields.values()))[0], 422

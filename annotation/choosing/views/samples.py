@@ -199,9 +199,15 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
         rows = rows.filter(pk__in=_near(request, labels.items) if is_plain else labels.items.tolist())
     status, refusal = 200, ""
     if request.method == "POST":
+        if not form.is_valid():
+            raise Conflict("The round or sample whose items you opened is not there any more. Nothing was changed.")
         try:
             done = actions.screen_items(
-                seat=seat, rows=rows, screening=request.POST.get("screening"), reason=request.POST.get("reason", "")
+                seat=seat,
+                rows=rows,
+                screening=request.POST.get("screening"),
+                reason=request.POST.get("reason", ""),
+                expected=request.POST.get("shown"),
             )
         except ConcordError as error:
             if error.status != 422:
@@ -212,6 +218,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect(reverse("items", args=[slug]))
     page = page_of(request, rows)
     may_screen = seat.has_role(OWNER, ADJUDICATOR)
+    may_screen_all = may_screen and any(chosen.values()) and labels is None
     return study_page(
         request,
         seat,
@@ -228,7 +235,8 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
         may_screen=may_screen,
         counts=queries.screening_counts(seat.study),
         n_changed=n_changed(seat),
-        n_shown=rows.count() if may_screen and any(chosen.values()) and labels is None else None,
+        n_shown=rows.count() if may_screen_all else None,
+        shown=queries.shown_state(rows) if may_screen_all else "",
         reasons=queries.reasons_of(seat.study) if may_screen else [],
     )
 

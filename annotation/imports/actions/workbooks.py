@@ -19,6 +19,7 @@ from accounts.models import User
 from annotation.core.access import OWNER, Seat, get_seat
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Invalid, Unreadable, WrongState
+from annotation.core.numbers import next_round_number
 from annotation.imports.actions.ratings import (
     ImportReport,
     Unanswered,
@@ -137,11 +138,7 @@ def _called(names: Sequence[str]) -> str:
 
 def _guessed(book: SheetBook, seat: Seat | None, stem: str) -> Choices:
     """The guess, rows that hold heads left out; the next round where no name says which."""
-    usual = "1"
-    if seat is not None:
-        numbers = seat.study.rounds.order_by("-number").values_list("number", flat=True)
-        usual = str((numbers.first() or 0) + 1)
-    mapping = guess_book(book, usual)
+    mapping = guess_book(book, "1" if seat is None else str(next_round_number(seat.study)))
     mapping.rows = {each.place: each.usual for each in doubts(book.beginning(CELLS_READ_MOST), mapping)}
     study = NewStudyRequest(stem[:1].upper() + stem[1:200], key_of(stem)[:80].strip("-_"))
     return Choices(mapping, study=study if seat is None else NewStudyRequest())

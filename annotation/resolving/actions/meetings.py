@@ -13,7 +13,7 @@ from annotation.core.audit import record
 from annotation.core.errors import Invalid, WrongState
 from annotation.core.imported import MARK
 from annotation.labels.queries.resolution_facts import newest_by_hand, without_discussion
-from annotation.models import Annotation, Item, Meeting, MeetingResolution, Round
+from annotation.models import Annotation, Item, Meeting, MeetingResolution, Resolution, Round
 from shared.storable_json import check_storable
 from shared.wording import series
 
@@ -122,12 +122,20 @@ def attach(seat: Seat, round_: Round, stated: StatedMeeting, resolutions: Sequen
 
 @transaction.atomic
 def state_meeting(
-    *, seat: Seat, round_: Round, meeting: object, item: Item | None = None, part: int = 1, dimension: str = ""
+    *,
+    seat: Seat,
+    round_: Round,
+    meeting: object,
+    item: Item | None = None,
+    part: int = 1,
+    dimension: str = "",
+    newest: str | None = None,
 ) -> tuple[Meeting, int]:
     """States a meeting for resolutions that were taken: of one place, or of the whole queue of a round.
 
-    Of the queue these are all that would otherwise be reported as resolved by adjudication. Returns the meeting
-    and for how many resolutions it was stated. Raises Invalid with the fields, Blind, Forbidden, WrongState.
+    Of the queue these are all that would otherwise be reported as resolved by adjudication, with `newest` only those up
+    to it (the public ID of the newest one that a page counted). Returns the meeting and for how many resolutions it was
+    stated. Raises Invalid with the fields, Blind, Forbidden, WrongState.
     """
     seat.require(ADJUDICATOR, OWNER)
     seat.require_sight(round_)
@@ -145,6 +153,8 @@ def state_meeting(
         chosen = list(rows.values_list("pk", flat=True))
     else:
         chosen = without_discussion(seat, round_)
+        if newest is not None:
+            chosen = [each for each in chosen if each <= (Resolution.number_of(newest) or 0)]
     if not chosen:
         raise WrongState("No resolution can be linked to this meeting.")
     made = attach(seat, round_, stated, chosen)

@@ -1,5 +1,7 @@
 """Part matches of an issue: which part of a rater's answer is which agreed part."""
 
+from collections.abc import Sequence
+
 from django.db import transaction
 
 from annotation.core.access import Seat
@@ -16,12 +18,20 @@ MOST_PARTS = 100
 
 @transaction.atomic
 def match_parts(
-    *, seat: Seat, round_: Round, item: Item, rater: object, parts: object, expected: object = None
+    *,
+    seat: Seat,
+    round_: Round,
+    item: Item,
+    rater: object,
+    parts: object,
+    expected: object = None,
+    shown: Sequence[str] = (),
 ) -> list[int]:
     """Says which agreed bug each part of a rater's current answer is, in the order of the parts: [2, 1] swaps two.
 
     The rater's blind answer is matched alike where it has the same parts. What stood before is kept in the audit.
-    `expected` is the number of the revision that was seen: a newer one is Stale. Raises Conflict where a resolution
+    `expected` is the number of the revision that was seen: a newer one is Stale, and so is another match than the one
+    that a page has `shown`. Raises Conflict where a resolution
     exists for a part that would become another one (reopen it first), and where a relabeling queue asked about the
     item. Raises Invalid with the fields, Forbidden, Blind.
     """
@@ -39,6 +49,13 @@ def match_parts(
     before = [stood.get(number, number) for number in range(1, current.n_parts + 1)]
     if wanted == before:
         return wanted
+    if shown and list(map(str, before)) != list(shown):
+        places = ", ".join(map(str, before))
+        raise Stale(
+            f"Someone matched the parts of {assignment.rater} after you opened the page: they are {places} now. "
+            "Nothing was changed.",
+            newer={"parts": before},
+        )
     moved = {n for old, new in zip(before, wanted, strict=True) if old != new for n in (old, new)}
     _check_undecided(round_, item, moved)
     _check_not_asked(round_, item)

@@ -14,7 +14,7 @@ from annotation.core.errors import Invalid, WrongState
 from annotation.discussion.queries import n_flagged
 from annotation.labels.queries.resolution_facts import without_discussion
 from annotation.labels.queries.without_value import n_lost_labels
-from annotation.models import Round
+from annotation.models import Resolution, Round
 from annotation.resolving.actions.meetings import meeting_of_form, state_meeting
 from annotation.resolving.queries import queue as queries
 from annotation.resolving.queries.queue import Queue, QueueFilter, QueueLine
@@ -52,7 +52,8 @@ def queue(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def _state_meeting(request: HttpRequest, here: QueuePosition) -> HttpResponse:
     filled = {name: request.POST.get(name, "") for name in ("held_on", "participants")}
     try:
-        _, n = state_meeting(seat=here.seat, round_=here.round, meeting=meeting_of_form(**filled))
+        stated, newest = meeting_of_form(**filled), request.POST.get("newest")
+        _, n = state_meeting(seat=here.seat, round_=here.round, meeting=stated, newest=newest)
     except Invalid as error:
         return _page_of(request, here, filled=filled, wrong=error.fields.get("meeting", ()), status=422)
     messages.success(request, f"The meeting was saved for {plural(n, 'resolution')}.")
@@ -83,6 +84,7 @@ def _page_of(
     selected = waiting.selected(here.narrowed, state)
     page = _page(request, here, selected, state)
     first = waiting.next_open(None, here.narrowed)
+    alone = without_discussion(here.seat, round_) if here.decides and waiting.lines else []
     context |= page | {
         "queue": waiting,
         "state": state,
@@ -94,7 +96,8 @@ def _page_of(
         "clashes": _clashes(here, waiting, state),
         "clash": clash_at(here),
         "n_decided": waiting.n_places - waiting.n_open,
-        "n_alone": len(without_discussion(here.seat, round_)) if here.decides and waiting.lines else 0,
+        "n_alone": len(alone),
+        "newest_alone": Resolution.public_id_of(max(alone)) if alone else "",
         "n_agreed": waiting.n_unanimous + waiting.n_single + len(waiting.lines),
         "item_by_item": round_.state == Round.State.OPEN,
         "lost": n_lost_labels(here.seat) if round_.kind == Round.Kind.RELABEL else None,

@@ -81,7 +81,15 @@ def match(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse
 
     def matched() -> str:
         revision = request.POST.get("revision") or None
-        match_parts(seat=here.seat, round_=here.round, item=item, rater=rater, parts=parts, expected=revision)
+        match_parts(
+            seat=here.seat,
+            round_=here.round,
+            item=item,
+            rater=rater,
+            parts=parts,
+            expected=revision,
+            shown=request.POST.getlist("shown"),
+        )
         return f"The parts of {rater} are matched."
 
     return _done(request, here, item, matched)

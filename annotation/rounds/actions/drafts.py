@@ -7,6 +7,7 @@ from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
 from annotation.core.errors import WrongState
 from annotation.core.locks import hold_round
+from annotation.core.numbers import ROUND_REMOVED
 from annotation.models import (
     Annotation,
     Assignment,
@@ -26,8 +27,8 @@ from annotation.models import (
 def remove_draft(*, seat: Seat, number: int) -> None:
     """Removes a draft round with its places; its items stay in the study. Raises WrongState for any other round.
 
-    The audit keeps that there was one. Its number is used again where no later round was made. A worklist belongs to
-    its plan, which makes, opens and undoes it.
+    The audit keeps that there was one. Its number is not used again. A worklist belongs to its plan, which makes, opens
+    and undoes it.
     """
     seat.require(OWNER)
     round_ = hold_round(seat, number)
@@ -48,7 +49,7 @@ def remove_draft(*, seat: Seat, number: int) -> None:
     RoundRater.objects.filter(round=round_).delete()
     kind = round_.kind
     Round.objects.filter(pk=round_.pk).delete()
-    record(study=seat.study, user=seat.user, verb="draft round removed", round=number, kind=kind, items=n_items)
+    record(study=seat.study, user=seat.user, verb=ROUND_REMOVED, round=number, kind=kind, items=n_items)
 
 
 def _said_in(round_: Round) -> str:

@@ -47,6 +47,7 @@ from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
 from annotation.core.locks import hold_round, hold_study, require_no_plan, require_prepared
 from annotation.core.member_lists import members_named
+from annotation.core.numbers import next_round_number
 from annotation.labels.answers import digest
 from annotation.labels.queries.changed_items import changed_since
 from annotation.labels.queries.read_before import labeled_in_source, readers_before
@@ -190,7 +191,7 @@ def create_round(*, seat: Seat, asked: NewRound, idempotency_key: str = "") -> R
     if is_screening:
         version = screening_version(seat=seat, study=study, reasons=why)
     assert version is not None
-    number = (study.rounds.order_by("-number").values_list("number", flat=True).first() or 0) + 1
+    number = next_round_number(study)
     round_ = Round.objects.create(
         study=study,
         number=number,

@@ -294,7 +294,7 @@ class OneRound(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, number: int) -> Response:
-        """Removes a draft; any other round is 409. Its number is used again where no later round was made."""
+        """Removes a draft; any other round is 409. Its number is not used again."""
         remove_draft(seat=seat_of(request, slug), number=number)
         return Response(status=204)
 

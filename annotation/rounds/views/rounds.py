@@ -17,7 +17,7 @@ from annotation.calibration.views import calibration, gate_context, reason_form
 from annotation.choosing.queries import samples
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, get_seat, may_decide
 from annotation.core.bulk_jobs import job_of
-from annotation.core.errors import ConcordError, Forbidden
+from annotation.core.errors import ConcordError, Forbidden, Stale
 from annotation.core.member_lists import members_of
 from annotation.core.pages import job_progress, me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
@@ -312,15 +312,37 @@ def set_due_date(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     )
 
 
+def _require_no_more(request: HttpRequest, seat: Seat, number: int) -> None:
+    """Raises Stale where more is left in a round than the page showed that withdraws it, or leaves it open."""
+    seat.require(OWNER)
+    shown, round_ = request.POST.getlist("left"), get_round(seat, number)
+    if not shown:
+        return
+    if round_.state == Round.State.OPEN:
+        (line,) = round_lines(Round.objects.filter(pk=round_.pk), seat=seat)
+        left = [line.n_left]
+    else:
+        withheld = seat.withheld_in(round_)
+        left = [open_disagreements(seat, round_).n, n_open_proposals(round_, without=withheld), len(withheld)]
+    if [str(each) for each in left] != shown and sum(left) > sum(int(each) for each in shown if each.isdecimal()):
+        raise Stale(
+            f"More is left in round {number} than when you opened the page. Look at it again. Nothing was changed.",
+            newer={"left": left},
+        )
+
+
 @login_required
 @form_page
 def start_resolving(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    withdraw = "withdraw" in request.POST
+    def moved(seat: Seat) -> Round:
+        _require_no_more(request, seat, number)
+        return round_actions.resolve_round(seat=seat, number=number, withdraw="withdraw" in request.POST)
+
     return _move(
         request,
         slug,
         number,
-        lambda seat: round_actions.resolve_round(seat=seat, number=number, withdraw=withdraw),
+        moved,
         f"Round {number} is being resolved.",
     )
 
@@ -328,11 +350,14 @@ def start_resolving(request: HttpRequest, slug: str, number: int) -> HttpRespons
 @login_required
 @form_page
 def close_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    leave_open = "leave_open" in request.POST
+    def closed(seat: Seat) -> Round:
+        _require_no_more(request, seat, number)
+        return round_actions.close_round(seat=seat, number=number, leave_open="leave_open" in request.POST)
+
     return _move(
         request,
         slug,
         number,
-        lambda seat: round_actions.close_round(seat=seat, number=number, leave_open=leave_open),
+        closed,
         f"Round {number} is closed. Its agreed labels are final.",
     )

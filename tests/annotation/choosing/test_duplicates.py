@@ -217,6 +217,23 @@ def test_duplicates_are_found_listed_and_excluded_with_a_line_in_the_flow_table(
 
 
 @pytest.mark.django_db
+def test_all_that_are_suggested_are_those_that_are_not_out_and_as_many_as_the_page_showed(study: Study) -> None:
+    sample = drawn(study)
+    client = Client()
+    client.force_login(make.user("olga"))
+    place = f"/studies/study/sample/{sample.pk}/duplicates/"
+    client.post(place, {"search": "1"})
+    rows = {row.issue.number: row.pk for row in LikelyDuplicate.objects.select_related("issue")}
+    sent = {"all": "1", "suggested": "2", "reason": "duplicate"}
+    client.post(place, {"issues": [rows[4]], "reason": "a question"})
+    refused = client.post(place, sent)
+    assert refused.status_code == 409 and "1 issue would be excluded now, and not 2." in refused.content.decode()
+    assert client.post(place, sent | {"suggested": "1"}).status_code == 302
+    out = Item.objects.filter(screening="out").values_list("identifier", "screening_reason")
+    assert sorted(out) == [("acme/rocket#4", "a question"), ("acme/rocket#5", "duplicate")]
+
+
+@pytest.mark.django_db
 def test_marks_of_github_count_before_what_texts_say(study: Study) -> None:
     sample = drawn(study)
 

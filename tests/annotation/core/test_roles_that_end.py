@@ -189,6 +189,7 @@ def test_an_analysis_that_two_requests_delete_leaves_one_line() -> None:
     for each in (one, other):
         remove_analysis(seat=seat, analysis=each)
     assert AuditEvent.objects.filter(study=study, verb="removed an analysis").count() == 1
+    assert save_analysis(seat=seat, title="Causes", kind="counts", question={}).number == one.number + 1
 
 
 def test_an_owner_gives_up_the_role_and_leaves() -> None:

@@ -23,7 +23,8 @@ from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
-from annotation.rounds.actions.raters import withdraw_rater
+from annotation.rounds.actions.drafts import return_to_draft
+from annotation.rounds.actions.raters import add_rater, withdraw_rater
 from annotation.studies.actions.studies import change_study, register_primary
 from annotation.transfer.actions.life import duplicate_study
 from tests import builders as make
@@ -684,3 +685,17 @@ def test_labels_of_raters_who_left_the_study_came_from_no_sheet(is_invited_again
     assert (wave.n_answers, wave.n_from_sheets) == (6, 0)
     assert "sheet" not in as_text(paragraph(made.facts))
     assert complaints(made.rows, made.facts) == []
+
+
+def test_who_came_and_left_in_an_opening_that_was_taken_back_is_not_told() -> None:
+    study = make.study(raters=("bob", "carol", "eve"))
+    make.open_round(study, 4, raters=("bob", "carol"))
+    seat = make.owner_seat(study)
+    add_rater(seat=seat, number=1, user="eve")
+    withdraw_rater(seat=seat, number=1, rater="R2")
+    return_to_draft(seat=seat, number=1)
+    rounds.open_round(seat=seat, number=1, unregistered=True)
+    table = "item bob eve\n1 crash crash\n2 hang hang\n3 hang hang\n4 crash crash"
+    make.rate(study.rounds.get(), table)
+    found = methods(get_whole_study("study"))
+    assert found.turnover == [] and "joined round 1" not in as_text(paragraph(found))
