@@ -1,4 +1,4 @@
-"""Numbers within a study: each is given once, so it means the same in every link, page and line of the audit log."""
+"""Numbers within a study: each is given once, so it means the same in links, pages and lines of the audit log."""
 
 from typing import Any
 
