@@ -553,12 +553,12 @@ def is_held(round_: Round, rater: Membership) -> bool:
 def seen_answers(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
     """Item and rater (by the membership's id) where the rater may know what is right of the item; three queries.
 
-    They had it as a training item before, or were one of its raters in another round that is over. What another round
-    has is known to adjudicators, who resolve it, and to owners until the round is closed.
+    It was assigned to them as a training item before, or as one of its raters in another round that is over. What
+    another round has is known to adjudicators, who resolve it, and to owners until the round is closed.
 
-    Third answers, remarks and resolutions do not count: they follow from what others answered, and who gets the item
-    is no secret to its raters, who are blind. What is in a relabeling round follows from labels, and its raters had the
-    items before.
+    Whether they answered does not count, nor third answers, remarks and resolutions: who gets the item is no secret to
+    its raters, who are blind there. What is in a relabeling round follows from labels, and its raters had the items
+    before.
     """
     if not raters or not items:
         return set()
@@ -571,20 +571,19 @@ def seen_answers(round_: Round, raters: Collection[int], items: Collection[int])
     for item, state in elsewhere.values_list("item", "round__state"):
         reading = {ADJUDICATOR} if state == Round.State.CLOSED else {ADJUDICATOR, OWNER}
         known |= {(item, rater) for rater, held in roles.items() if held & reading}
-    return known | _rated(round_, raters, items)
+    return known | _assigned(round_, raters, items)
 
 
-def _rated(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
-    """Item and rater where the rater answered: as a training item, or as one of its raters in a round that is over."""
+def _assigned(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
+    """Item and rater where the rater had it: as a training item, or as one of its raters in a round that is over."""
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
     is_over = Q(round__state__in=Round.OVER) & ~Q(round__kind=Round.Kind.RELABEL)
-    rated = Assignment.objects.filter(
+    had = Assignment.objects.filter(
         RATERS,
         Exists(training) | is_over,
         rater__in=list(raters),
         item__in=list(items),
-        current__isnull=False,
         round__study=round_.study_id,
         round__taxonomy_version__taxonomy=round_.taxonomy_version.taxonomy_id,
     ).exclude(round=round_)
-    return set(rated.order_by().values_list("item", "rater"))
+    return set(had.order_by().values_list("item", "rater"))

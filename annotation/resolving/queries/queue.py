@@ -29,7 +29,7 @@ from annotation.labels.queries.verdicts import (
 )
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.models import Annotation, Assignment, Item, Meeting, Resolution, Round, RoundItem
-from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
+from annotation.models.assignment_kinds import OPENING_RATERS, RATERS, THIRD_RATERS
 from ingest.models import Comment, Snapshot
 from shared import cached_values
 from shared.wording import plural
@@ -496,9 +496,12 @@ def waiting_third_raters(round_: Round, item: Item) -> list[str]:
 
 
 def unfinished_by_rater(round_: Round) -> list[tuple[str, int]]:
-    """How many answers of an open round each rater still owes; counts alone."""
+    """How many answers of an open round each rater still owes; counts alone, without those of third raters.
+
+    That someone is asked as one tells that others differ, also an owner who is blind for the item.
+    """
     rows = (
-        Assignment.objects.filter(round=round_, state__in=Assignment.UNFINISHED)
+        Assignment.objects.filter(OPENING_RATERS, round=round_, state__in=Assignment.UNFINISHED)
         .order_by()
         .values("rater__code")
         .annotate(n=Count("pk"))

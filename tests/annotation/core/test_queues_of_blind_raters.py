@@ -198,14 +198,17 @@ def test_who_could_know_training_items_does_not_hang_on_what_a_queue_held() -> N
     assert seen_answers(draft, [make.member(study, "bob").pk], items) == set()
 
 
-@pytest.mark.parametrize("happens", ["third rater asked", "remark", "decision", "third answer"])
+@pytest.mark.parametrize("happens", ["third rater asked", "remark", "decision", "third answer", "not answered"])
 def test_who_gets_a_training_item_does_not_hang_on_what_happened_to_it(happens: str) -> None:
     """In a round that is over: who has the item as a training item is blind there, and sees which raters have it."""
     study = make.study("study", raters=("al", "carl", "dan", "zed"))
     owner, eve = make.owner_seat(study), make.user("eve").username
     members.add_member(seat=owner, username=eve, roles=["adjudicator", "rater"])
     make.accept(eve)
-    make.rate(make.open_round(study, 1, raters=("al", "zed")), "item al zed\n1 hang crash")
+    said = "item zed\n1 crash" if happens == "not answered" else "item al zed\n1 hang crash"
+    make.rate(make.open_round(study, 1, raters=("al", "zed")), said)
+    if happens == "not answered":
+        rounds.resolve_round(seat=owner, number=1, withdraw=True)
     decider = make.seat(study, eve)
     item = get_item(decider, "acme/rocket#1")
     place: dict[str, Any] = {"seat": decider, "round_": get_round(decider, 1), "item": item}

@@ -11,6 +11,7 @@ from annotation.models import MeetingResolution, PartMatch, Proposal, ProposalOu
 from annotation.proposals.actions import settle_proposals
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import reopen, resolve
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from tests import builders as make
 from tests.forms import sent_by
 
@@ -119,3 +120,17 @@ def test_who_does_not_own_a_study_is_not_told_whether_more_is_left(study: Study)
     make.rate(make.open_round(study, 2), "item bob carol\n1 hang crash\n2 hang hang")
     for left in (["0", "0", "0"], ["9", "9", "9"]):
         assert client("bob").post(f"{ROUND}close/", {"leave_open": "1", "left": left}).status_code == 403
+
+
+def test_the_page_of_an_open_round_counts_no_third_rater_who_is_asked() -> None:
+    """An owner who labels the item elsewhere sees it, and that someone is asked tells that others differ."""
+    study = make.study(raters=("bob", "carol", "dan"), resolve_when="item")
+    make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob carol\n1 hang crash")
+    pages = []
+    for is_asked in (False, True):
+        if is_asked:
+            ask_third_rater(**place(study, "ada", 1), rater="dan")
+        Study.objects.update(resolve_when="round")
+        pages.append(client("olga").get(QUEUE).content.decode().partition("<main")[2])
+        Study.objects.update(resolve_when="item")
+    assert pages[0] == pages[1] and "2 assignments are unfinished" in pages[0]
