@@ -88,7 +88,7 @@ OF_NO_ROUND = {
     "export removed": "the hash is hidden from people who may not open the file",
     "AuditEvent.DOWNLOADED": "it names what was asked for",
     "saved an analysis": "it names the kind",
-    "removed an analysis": "it names the kind",
+    "ANALYSIS_REMOVED": "it names the kind",
     "absence set": "it names a rater",
 }
 """Lines that name no round, and why nobody reads an answer of an open round in them."""
