@@ -211,10 +211,10 @@ def screen_items(
     if rows is None:
         rows = _named(seat, items) if items is not None else _fitting(seat, filter, sample)
     rows = rows.filter(study=seat.study)
-    if expected is not None and expected != shown_state(rows):
+    if expected is not None and expected != (state := shown_state(rows))[1]:
         raise Stale(
             "Other items match than when you opened the page, or their screening was changed. Nothing was changed.",
-            newer={"n_items": rows.count()},
+            newer={"n_items": state[0]},
         )
     pks = list(rows.order_by("pk").values_list("pk", flat=True))
     left = leave_drafts(seat.study, pks) if screening == Item.Screening.OUT else 0

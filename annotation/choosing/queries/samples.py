@@ -832,11 +832,12 @@ class ItemLine:
     rounds: Sequence[ItemRound] = field(default=())
 
 
-def shown_state(items: QuerySet[Item]) -> str:
-    """A digest of what a page shows of these items: which they are, and how they are screened. One query."""
+def shown_state(items: QuerySet[Item]) -> tuple[int, str]:
+    """How many these items are, and a digest of which they are and how they are screened. One query."""
     line = Concat(Cast("pk", TextField()), Value(" "), "screening", Value(" "), "screening_reason")
     told = MD5(StringAgg(line, Value("\n"), order_by="pk"))
-    return items.order_by().aggregate(told=told)["told"] or ""
+    found = items.order_by().aggregate(n=Count("pk"), told=told)
+    return found["n"], found["told"] or ""
 
 
 def items_of(

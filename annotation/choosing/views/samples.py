@@ -218,7 +218,8 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect(reverse("items", args=[slug]))
     page = page_of(request, rows)
     may_screen = seat.has_role(OWNER, ADJUDICATOR)
-    may_screen_all = may_screen and any(chosen.values()) and labels is None
+    is_offered = may_screen and any(chosen.values()) and labels is None
+    n_shown, shown = queries.shown_state(rows) if is_offered else (None, "")
     return study_page(
         request,
         seat,
@@ -235,8 +236,8 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
         may_screen=may_screen,
         counts=queries.screening_counts(seat.study),
         n_changed=n_changed(seat),
-        n_shown=rows.count() if may_screen_all else None,
-        shown=queries.shown_state(rows) if may_screen_all else "",
+        n_shown=n_shown,
+        shown=shown,
         reasons=queries.reasons_of(seat.study) if may_screen else [],
     )
 
