@@ -131,11 +131,11 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
 
 
 @transaction.atomic
-def undo_plan(*, seat: Seat, plan: Plan) -> Plan:
+def undo_plan(*, seat: Seat, plan: Plan, is_at_work: bool | None = None) -> Plan:
     """Undoes a plan: labels stand as before it, and its worklist counts no more.
 
-    What was answered there stays readable. One still at work is stopped. Raises WrongState with the reason where it
-    can't be undone (any more).
+    What was answered there stays readable. One still at work is stopped; with `is_at_work` no other one is undone.
+    Raises WrongState with the reason where it can't be undone (any more).
     """
     seat.require(OWNER)
     study = _held(seat)
@@ -144,6 +144,8 @@ def undo_plan(*, seat: Seat, plan: Plan) -> Plan:
         .select_related("to_version", "from_version", "worklist")
         .get(pk=plan.pk)
     )
+    if is_at_work and plan.state not in Plan.AT_WORK:
+        raise WrongState(f"Migration {plan.number} is finished, so it can't be stopped. Nothing was changed.")
     if why := why_not_undo(plan):
         raise WrongState(why)
     worklist = plan.worklist

@@ -164,8 +164,8 @@ def seen_warnings(round_: Round) -> list[str]:
     by_rater = {each.rater_id: each.rater for each in raters}
     seen = Counter(rater for _, rater in seen_answers(round_, list(by_rater), items))
     return [
-        f"{by_rater[pk]} had {n} of the {len(items)} calibration items before, also in a round that is over, "
-        "or may know their labels as an owner or adjudicator. "
+        f"{by_rater[pk]} had {n} of the {len(items)} calibration items before, or was a rater of a round that has them "
+        "and is over, or may know their labels as an owner or adjudicator. "
         f"Concord does not assign {'it' if n == 1 else 'them'} to {by_rater[pk]} again."
         for pk, n in sorted(seen.items(), key=lambda each: code_order(by_rater[each[0]].code))
     ]

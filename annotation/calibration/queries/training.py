@@ -551,14 +551,14 @@ def is_held(round_: Round, rater: Membership) -> bool:
 
 
 def seen_answers(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
-    """Item and rater (by the membership's id) where the rater may know what is right of the item; three queries.
+    """Item and rater (by the membership's id) where the rater may know what is right of the item; four queries.
 
-    It was assigned to them as a training item before, or as one of its raters in another round that is over. What
-    another round has is known to adjudicators, who resolve it, and to owners until the round is closed.
+    It was assigned to them as a training item before, or another round that is over has it, and they were a rater
+    there. What another round has is known to adjudicators, who resolve it, and to owners until the round is closed.
 
-    Whether they answered does not count, nor third answers, remarks and resolutions: who gets the item is no secret to
-    its raters, who are blind there. What is in a relabeling round follows from labels, and its raters had the items
-    before.
+    Who labeled it there does not count, nor to whom it was reassigned, third answers, remarks and resolutions: who gets
+    the item is no secret to its raters, who are blind there. What is in a relabeling round follows from labels, and its
+    raters had the items before.
     """
     if not raters or not items:
         return set()
@@ -571,16 +571,20 @@ def seen_answers(round_: Round, raters: Collection[int], items: Collection[int])
     for item, state in elsewhere.values_list("item", "round__state"):
         reading = {ADJUDICATOR} if state == Round.State.CLOSED else {ADJUDICATOR, OWNER}
         known |= {(item, rater) for rater, held in roles.items() if held & reading}
-    return known | _assigned(round_, raters, items)
+    taxonomy = round_.taxonomy_version.taxonomy_id
+    over = elsewhere.filter(round__state__in=Round.OVER, round__taxonomy_version__taxonomy=taxonomy)
+    members = over.filter(round__round_raters__rater__in=list(raters))
+    known |= set(members.values_list("item", "round__round_raters__rater").distinct())
+    known |= _trained_before(round_, raters, items)
+    return {(item, rater) for item, rater in known if rater in roles}
 
 
-def _assigned(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
-    """Item and rater where the rater had it: as a training item, or as one of its raters in a round that is over."""
+def _trained_before(round_: Round, raters: Collection[int], items: Collection[int]) -> set[tuple[int, int]]:
+    """Item and rater where the rater had it as a training item in another round."""
     training = RoundItem.objects.filter(round=OuterRef("round"), item=OuterRef("item"), known__isnull=False)
-    is_over = Q(round__state__in=Round.OVER) & ~Q(round__kind=Round.Kind.RELABEL)
     had = Assignment.objects.filter(
         RATERS,
-        Exists(training) | is_over,
+        Exists(training),
         rater__in=list(raters),
         item__in=list(items),
         round__study=round_.study_id,

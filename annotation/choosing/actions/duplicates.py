@@ -16,6 +16,7 @@ from annotation.choosing.queries.duplicates import (
     issues_of,
     likely_duplicates,
     places_of,
+    suggested_state,
     texts_of,
 )
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
@@ -24,7 +25,6 @@ from annotation.core.errors import Invalid, Stale
 from annotation.core.locks import hold_study, require_prepared
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
 from ingest.models import Repository
-from shared.wording import plural
 
 JOB_FROM = 500
 """A job searches samples of more issues."""
@@ -175,10 +175,11 @@ def exclude_duplicates(
 ) -> ScreeningResult:
     """Screens issues of the sample's groups out as duplicates (ids of LikelyDuplicate, or `all` that are suggested).
 
-    `expected` is how many all were when a page showed them; Stale where there are more or fewer. They stay listed with
-    their reason, and the flow table counts them; nothing is merged. Raises Invalid, Forbidden.
+    `expected` tells which all were when a page showed them (`suggested_state`); Stale where these are others. They stay
+    listed with their reason, and the flow table counts them; nothing is merged. Raises Invalid, Forbidden.
     """
     seat.require(OWNER, ADJUDICATOR)
+    hold_study(seat)
     rows = likely_duplicates(seat, sample)
     if list(issues) == ["all"]:
         rows = rows.filter(SUGGESTED)
@@ -186,9 +187,10 @@ def exclude_duplicates(
         wanted = [int(str(each)) for each in issues if str(each).isascii() and str(each).isdecimal()]
         rows = rows.filter(pk__in=wanted)
     chosen = list(rows.values_list("issue", flat=True))
-    if expected is not None and expected != str(len(chosen)):
-        said = f"{plural(len(chosen), 'issue')} would be excluded now, and not {expected}. Nothing was excluded."
-        raise Stale(f"The groups were changed after you opened the page: {said}", newer={"issues": len(chosen)})
+    if expected is not None and expected != (state := suggested_state(rows)):
+        raise Stale(
+            "Other issues are suggested than when you opened the page. Nothing was excluded.", newer={"issues": state}
+        )
     if not chosen:
         raise Invalid("Nothing was excluded.", fields={"issues": ["Choose the duplicates to exclude."]})
     take_in(seat=seat, sample=sample)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.contrib.postgres.aggregates import StringAgg
 from django.db import connection
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField, Value
+from django.db.models.functions import MD5, Cast
 
 from annotation.choosing.duplicates import duplicate_mark
 from annotation.core.access import Seat
@@ -167,8 +169,16 @@ def likely_duplicates(seat: Seat, sample: Sample) -> QuerySet[LikelyDuplicate]:
     return found
 
 
-SUGGESTED = Q(is_first=False, like__isnull=False) & ~Q(screening=Item.Screening.OUT, screening__isnull=False)
-"""What is suggested to be excluded: not the first of a group, nor what is out already."""
+SUGGESTED = Q(is_first=False, like__isnull=False) & ~Q(
+    screening__in=(Item.Screening.IN, Item.Screening.OUT), screening__isnull=False
+)
+"""What is suggested to be excluded: not the first of a group, nor what someone screened in or out already."""
+
+
+def suggested_state(rows: QuerySet[LikelyDuplicate]) -> str:
+    """A digest of which issues are suggested. One query."""
+    issues = StringAgg(Cast("issue", TextField()), Value(","), order_by="issue")
+    return rows.filter(SUGGESTED).order_by().aggregate(told=MD5(issues))["told"] or ""
 
 
 def n_found(rows: QuerySet[LikelyDuplicate]) -> dict[str, int]:

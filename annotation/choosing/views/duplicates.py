@@ -65,4 +65,5 @@ def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         reason=request.POST.get("reason", "") or actions.REASON,
         reasons=list(dict.fromkeys([actions.REASON, *reasons_of(seat.study)])),
         found=queries.n_found(rows),
+        suggested=queries.suggested_state(rows) if page.next_url or page.previous_url else "",
     )

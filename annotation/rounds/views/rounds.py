@@ -1,10 +1,12 @@
 """Round pages: the list, a new round, and one round with its actions."""
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
@@ -18,6 +20,7 @@ from annotation.choosing.queries import samples
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, get_seat, may_decide
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Forbidden, Stale
+from annotation.core.locks import hold_round
 from annotation.core.member_lists import members_of
 from annotation.core.pages import job_progress, me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
@@ -313,18 +316,23 @@ def set_due_date(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 
 
 def _require_no_more(request: HttpRequest, seat: Seat, number: int) -> None:
-    """Raises Stale where more is left in a round than the page showed that withdraws it, or leaves it open."""
+    """Raises Stale where more is left in a round than the page showed that withdraws it, or leaves it open.
+
+    Call it in the transaction that does so: the round is held.
+    """
     seat.require(OWNER)
-    shown, round_ = request.POST.getlist("left"), get_round(seat, number)
+    shown = request.POST.getlist("left")
     if not shown:
         return
+    round_ = hold_round(seat, number)
     if round_.state == Round.State.OPEN:
         (line,) = round_lines(Round.objects.filter(pk=round_.pk), seat=seat)
         left = [line.n_left]
     else:
         withheld = seat.withheld_in(round_)
         left = [open_disagreements(seat, round_).n, n_open_proposals(round_, without=withheld), len(withheld)]
-    if [str(each) for each in left] != shown and sum(left) > sum(int(each) for each in shown if each.isdecimal()):
+    most = [int(each) if each.isascii() and each.isdecimal() else 0 for each in shown]
+    if any(now > then for now, then in zip_longest(left, most, fillvalue=0)):
         raise Stale(
             f"More is left in round {number} than when you opened the page. Look at it again. Nothing was changed.",
             newer={"left": left},
@@ -334,6 +342,7 @@ def _require_no_more(request: HttpRequest, seat: Seat, number: int) -> None:
 @login_required
 @form_page
 def start_resolving(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    @transaction.atomic
     def moved(seat: Seat) -> Round:
         _require_no_more(request, seat, number)
         return round_actions.resolve_round(seat=seat, number=number, withdraw="withdraw" in request.POST)
@@ -350,6 +359,7 @@ def start_resolving(request: HttpRequest, slug: str, number: int) -> HttpRespons
 @login_required
 @form_page
 def close_round(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    @transaction.atomic
     def closed(seat: Seat) -> Round:
         _require_no_more(request, seat, number)
         return round_actions.close_round(seat=seat, number=number, leave_open="leave_open" in request.POST)

@@ -22,6 +22,7 @@ from annotation.choosing.duplicates import (
     shingles,
     sketch,
 )
+from annotation.choosing.queries.duplicates import likely_duplicates, suggested_state
 from annotation.choosing.queries.samples import flow
 from annotation.members.actions import members
 from annotation.models import AuditEvent, BulkJob, Item, LikelyDuplicate, Sample, Study
@@ -224,13 +225,18 @@ def test_all_that_are_suggested_are_those_that_are_not_out_and_as_many_as_the_pa
     place = f"/studies/study/sample/{sample.pk}/duplicates/"
     client.post(place, {"search": "1"})
     rows = {row.issue.number: row.pk for row in LikelyDuplicate.objects.select_related("issue")}
-    sent = {"all": "1", "suggested": "2", "reason": "duplicate"}
+    found = likely_duplicates(make.owner_seat(study), sample)
+    sent = {"all": "1", "suggested": suggested_state(found), "reason": "duplicate"}
     client.post(place, {"issues": [rows[4]], "reason": "a question"})
     refused = client.post(place, sent)
-    assert refused.status_code == 409 and "1 issue would be excluded now, and not 2." in refused.content.decode()
-    assert client.post(place, sent | {"suggested": "1"}).status_code == 302
+    assert refused.status_code == 409 and "Other issues are suggested than when" in refused.content.decode()
+    assert client.post(place, sent | {"suggested": suggested_state(found)}).status_code == 302
     out = Item.objects.filter(screening="out").values_list("identifier", "screening_reason")
     assert sorted(out) == [("acme/rocket#4", "a question"), ("acme/rocket#5", "duplicate")]
+    sample_actions.screen_items(seat=make.owner_seat(study), items=["acme/rocket#4", "acme/rocket#5"], screening="in")
+    page = client.get(place).content.decode()
+    assert page.count("screened in") == 2 and " checked" not in page
+    assert client.post(place, {"all": "1", "reason": "duplicate"}).status_code == 422
 
 
 @pytest.mark.django_db

@@ -17,6 +17,7 @@ from annotation.rounds.actions import rounds
 from taxonomy import actions as taxonomy_actions
 from tests import builders as make
 from tests.asserts import assert_queries
+from tests.forms import sent_by
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -203,6 +204,18 @@ def test_while_it_works_the_page_asks_again_and_then_stops(study: Study) -> None
     part = olga.get(HERE + "1/progress/")
     assert part["HX-Refresh"] == "true"
     assert "hx-get" not in part.content.decode()
+
+
+def test_who_stops_a_migration_that_has_finished_meanwhile_undoes_nothing(study: Study) -> None:
+    plan = actions.run_plan(seat=make.owner_seat(study), plan=preview(study))
+    olga = visitor("olga")
+    sent = sent_by(olga.get(HERE + "1/").content.decode(), "Stop migration")
+    plan_jobs.work(plan.pk)
+    refused = olga.post(HERE + "1/undo/", sent)
+    assert refused.status_code == 409 and "Migration 1 is finished, so it can" in words(refused)
+    plan.refresh_from_db()
+    assert plan.state == Plan.State.DONE
+    assert olga.post(HERE + "1/undo/", sent_by(olga.get(HERE + "1/").content.decode(), "Undo")).status_code == 302
 
 
 def test_a_plan_that_was_run_says_what_it_did_and_links_its_worklist(study: Study) -> None:

@@ -14,6 +14,7 @@ from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from tests import builders as make
 from tests.forms import sent_by
+from tests.interleaving import meeting
 
 pytestmark = pytest.mark.django_db
 ROUND = "/studies/study/rounds/1/"
@@ -102,6 +103,33 @@ def test_a_round_is_closed_with_no_more_left_open_than_the_page_showed(study: St
     assert study.rounds.get().state == "resolving"
     assert olga.post(f"{ROUND}close/", sent_by(olga.get(ROUND).content.decode(), "Close and leave")).status_code == 302
     assert study.rounds.get().state == "closed"
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_other_disagreements_than_the_page_showed_are_not_left_open_in_place_of_proposals(
+    study: Study, swapped: bool
+) -> None:
+    """Each number is compared, in the moment in which the round is held."""
+    round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 hang crash\n2 hang crash")
+    make.submit(round_, "bob", 3, {}, proposals={"symptom": {"name": "Stall"}})
+    make.submit(round_, "carol", 3, {"symptom": ["crash"]})
+    decide(study, "ada", 1)
+    olga = client("olga")
+    sent = sent_by(olga.get(ROUND).content.decode(), "Close and leave")
+    newest = Resolution.objects.get().public_id
+
+    def others() -> None:
+        reopen(**place(study, "mia", 1), part=1, dimension="symptom", expected=newest)
+        proposals = [each.public_id for each in Proposal.objects.all()]
+        settle_proposals(seat=make.seat(study, "mia"), proposals=proposals, map_to="crash")
+
+    if swapped:
+        others()
+        assert olga.post(f"{ROUND}close/", sent).status_code == 409
+    else:
+        with meeting(others):
+            assert olga.post(f"{ROUND}close/", sent).status_code == 409
+    assert study.rounds.get().state == "resolving"
 
 
 def test_no_more_assignments_are_withdrawn_than_the_page_showed(study: Study) -> None:
