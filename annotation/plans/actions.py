@@ -131,10 +131,10 @@ def run_plan(*, seat: Seat, plan: Plan, recheck: object = None, stand_ins: objec
 
 
 @transaction.atomic
-def undo_plan(*, seat: Seat, plan: Plan, is_at_work: bool | None = None) -> Plan:
+def undo_plan(*, seat: Seat, plan: Plan, only_stop: bool = False) -> Plan:
     """Undoes a plan: labels stand as before it, and its worklist counts no more.
 
-    What was answered there stays readable. One still at work is stopped; with `is_at_work` no other one is undone.
+    What was answered there stays readable. One still at work is stopped; with `only_stop` no other one is undone.
     Raises WrongState with the reason where it can't be undone (any more).
     """
     seat.require(OWNER)
@@ -144,7 +144,7 @@ def undo_plan(*, seat: Seat, plan: Plan, is_at_work: bool | None = None) -> Plan
         .select_related("to_version", "from_version", "worklist")
         .get(pk=plan.pk)
     )
-    if is_at_work and plan.state not in Plan.AT_WORK:
+    if only_stop and plan.state not in Plan.AT_WORK:
         raise WrongState(f"Migration {plan.number} is finished, so it can't be stopped. Nothing was changed.")
     if why := why_not_undo(plan):
         raise WrongState(why)

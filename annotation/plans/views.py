@@ -389,7 +389,7 @@ def undo_plan(request: HttpRequest, slug: str, number: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("plan", slug, number)
     try:
-        actions.undo_plan(seat=seat, plan=found, is_at_work=True if "stop" in request.POST else None)
+        actions.undo_plan(seat=seat, plan=found, only_stop="stop" in request.POST)
     except Forbidden:
         raise
     except ConcordError as error:

@@ -27,8 +27,8 @@ from annotation.models import (
 def remove_draft(*, seat: Seat, number: int) -> None:
     """Removes a draft round with its places; its items stay in the study. Raises WrongState for any other round.
 
-    The audit keeps that there was one. Its number is not used again. A worklist belongs to its plan, which makes, opens
-    and undoes it.
+    The audit log keeps that there was one. Its number is not used again. A relabeling queue is part of its plan, which
+    makes, opens and undoes it.
     """
     seat.require(OWNER)
     round_ = hold_round(seat, number)
@@ -38,10 +38,9 @@ def remove_draft(*, seat: Seat, number: int) -> None:
         )
     if round_.kind == Round.Kind.RELABEL:
         raise WrongState(f"Round {number} is the relabeling queue of a migration. Undo the migration instead.")
-    if _said_in(round_):
+    if said := _said_in(round_):
         raise WrongState(
-            f"A category was proposed in round {number} while it was open, so it can't be deleted. Open it again, and "
-            "close it."
+            f"{said} in round {number} while it was open, so it can't be deleted. Open it again, and close it."
         )
     require_not_in_headline(seat, round_)
     Assignment.objects.filter(round=round_).delete()  # of an opening that failed
