@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.contrib.postgres.aggregates import StringAgg
 from django.db import connection
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField, Value
-from django.db.models.functions import MD5, Cast
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models.functions import Cast
 
 from annotation.choosing.duplicates import duplicate_mark
 from annotation.core.access import Seat
 from annotation.core.constant_lookups import item_of
+from annotation.core.digests import digest_of
 from annotation.core.issue_states import newest_readable, readable_states
 from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
 from ingest.errors import Invalid
@@ -177,8 +177,8 @@ SUGGESTED = Q(is_first=False, like__isnull=False) & ~Q(
 
 def suggested_state(rows: QuerySet[LikelyDuplicate]) -> str:
     """A digest of which issues are suggested. One query."""
-    issues = StringAgg(Cast("issue", TextField()), Value(","), order_by="issue")
-    return rows.filter(SUGGESTED).order_by().aggregate(told=MD5(issues))["told"] or ""
+    told = digest_of(Cast("issue", TextField()), order_by="issue")
+    return rows.filter(SUGGESTED).order_by().aggregate(told=told)["told"] or ""
 
 
 def n_found(rows: QuerySet[LikelyDuplicate]) -> dict[str, int]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from django.contrib.postgres.aggregates import StringAgg
 from django.db import connection
 from django.db.models import (
     BigIntegerField,
@@ -24,11 +23,12 @@ from django.db.models import (
     When,
 )
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import MD5, Cast, Concat
+from django.db.models.functions import Cast, Concat
 
 from annotation.choosing.sampling import allocate, most_missed, sample_size, weighted_margin
 from annotation.core.access import Seat, row_number
 from annotation.core.constant_lookups import LookupExists, item_of, places_of
+from annotation.core.digests import digest_of
 from annotation.core.errors import Conflict, Forbidden, Invalid
 from annotation.core.issue_states import may_read_frame, newest_readable
 from annotation.core.strata import repositories
@@ -835,8 +835,7 @@ class ItemLine:
 def shown_state(items: QuerySet[Item]) -> tuple[int, str]:
     """How many these items are, and a digest of which they are and how they are screened. One query."""
     line = Concat(Cast("pk", TextField()), Value(" "), "screening", Value(" "), "screening_reason")
-    told = MD5(StringAgg(line, Value("\n"), order_by="pk"))
-    found = items.order_by().aggregate(n=Count("pk"), told=told)
+    found = items.order_by().aggregate(n=Count("pk"), told=digest_of(line, order_by="pk"))
     return found["n"], found["told"] or ""
 
 
