@@ -39,5 +39,5 @@ def did_you_mean(word: str, options: Iterable[str]) -> str:
 
 
 def for_markdown(text: str) -> str:
-    """A text as Markdown takes it for itself, on one line."""
-    return re.sub(r"([\\`*_\[\]<>|~#])", r"\\\1", " ".join(text.split()))
+    """Text on one line in which nothing is markup, an entity or TeX, in GitHub's Markdown and in Pandoc's."""
+    return re.sub(r"([\\`*_{}\[\]<>|~^$#]|&(?=#?\w+;))", r"\\\1", " ".join(text.split()))

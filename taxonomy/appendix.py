@@ -1,17 +1,15 @@
 """Appendix of a paper: the changes between two versions as Markdown. Pure."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from shared.wording import for_markdown
 from taxonomy.schema import CategorySpec
 from taxonomy.side_by_side import DETAILS, SEEN_KINDS, CategorySide, ComparisonRow, DimensionComparison
 
 KIND_WORDS = {DETAILS: "other details"}
 NOTHING = "—"
 MEANING_CHANGED = frozenset({"added", "redefined"})
-
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~^$&#])")
 
 
 @dataclass(frozen=True)
@@ -33,23 +31,19 @@ def appendix(
 ) -> str:
     """The text: counts, then for each dimension a table of changes and the definitions that are new."""
     lines = [
-        f"# {escaped(title)}: version {old.number} to version {new.number}",
+        f"# {for_markdown(title)}: version {old.number} to version {new.number}",
         "",
-        f"Taxonomy `{slug}`. Version {old.number}: {escaped(old.said)}. Version {new.number}: {escaped(new.said)}.",
+        f"Taxonomy `{slug}`. Version {old.number}: {for_markdown(old.said)}. "
+        f"Version {new.number}: {for_markdown(new.said)}.",
         "",
         f"Changes of categories: {_counted(counts)}.",
         "",
     ]
     if new.note.strip():
-        lines += [f"Note of version {new.number}: {escaped(new.note)}", ""]
+        lines += [f"Note of version {new.number}: {for_markdown(new.note)}", ""]
     for section in sections:
         lines += _section(section, old.number, new.number)
     return "\n".join(lines).rstrip("\n") + "\n"
-
-
-def escaped(text: str) -> str:
-    """Text on one line in which nothing is markup, in GitHub's Markdown and in Pandoc's."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -59,14 +53,14 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def _section(section: DimensionComparison, old: int, new: int) -> Iterator[str]:
     state = f" ({section.state})" if section.state in {"added", "retired"} else ""
-    yield f"## {escaped(section.title)} (`{section.key}`){state}"
+    yield f"## {for_markdown(section.title)} (`{section.key}`){state}"
     yield ""
     for told in section.fields:
         before, after = ("".join(text for _, text in side) for side in (told.old, told.new))
         if section.state == "changed":
-            yield f"- {told.words}: {escaped(before) or NOTHING} → {escaped(after) or NOTHING}"
+            yield f"- {told.words}: {for_markdown(before) or NOTHING} → {for_markdown(after) or NOTHING}"
         else:
-            yield f"- {told.words}: {escaped(after or before)}"
+            yield f"- {told.words}: {for_markdown(after or before)}"
     if section.fields:
         yield ""
     if not section.rows:
@@ -85,13 +79,13 @@ def _section(section: DimensionComparison, old: int, new: int) -> Iterator[str]:
         yield "Definitions that are new:"
         yield ""
         for side in defined:
-            yield f"- **{escaped(side.spec.name)}** (`{side.spec.key}`). {_definition(side.spec)}".rstrip()
+            yield f"- **{for_markdown(side.spec.name)}** (`{side.spec.key}`). {_definition(side.spec)}".rstrip()
         yield ""
 
 
 def _places(sides: Sequence[CategorySide]) -> str:
     """The categories of one side by their paths and keys."""
-    paths = (" / ".join(escaped(name) for name in (*side.above, side.spec.name)) for side in sides)
+    paths = (" / ".join(for_markdown(name) for name in (*side.above, side.spec.name)) for side in sides)
     return "; ".join(f"{path} (`{side.spec.key}`)" for path, side in zip(paths, sides, strict=True)) or NOTHING
 
 
@@ -111,5 +105,5 @@ def _definition(spec: CategorySpec) -> str:
 
 def _sentence(text: str) -> str:
     """A text that ends as a sentence does."""
-    text = escaped(text)
+    text = for_markdown(text)
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from markdown_it import MarkdownIt
 
+from shared.wording import for_markdown
 from taxonomy import side_by_side
-from taxonomy.appendix import Heading, appendix, escaped
+from taxonomy.appendix import Heading, appendix
 from taxonomy.checking import load
 from taxonomy.comparison import compare, compare_dimensions
 from taxonomy.schema import CategorySpec, DimensionSpec, Document
@@ -273,8 +274,8 @@ def test_the_appendix_is_whole_tables_whatever_names_hold() -> None:
 
 
 def test_a_text_on_one_line_holds_no_markup() -> None:
-    assert escaped("a\n b") == "a b"
-    assert escaped("a_b*c") == r"a\_b\*c"
+    assert for_markdown("a\n b") == "a b"
+    assert for_markdown("a_b*c") == r"a\_b\*c"
 
 
 def test_nothing_changed_is_said_too() -> None:

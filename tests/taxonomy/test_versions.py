@@ -286,7 +286,7 @@ def test_who_read_an_older_revision_overwrites_nothing(maria: User) -> None:
     draft.taxonomy.maintainers.add(otto)
     replace_draft(user=otto, version=draft, text=FIRST.replace("Slow", "Sluggish"), expected=1)
     with pytest.raises(
-        StaleDraft, match="Otto O. saved version 1 after you opened it \\(revision 2; you have revision 1\\)"
+        StaleDraft, match="Otto O. \\(otto\\) saved version 1 after you opened it \\(revision 2; you have revision 1\\)"
     ) as caught:
         replace_draft(user=maria, version=draft, text=FIRST, expected=1)
     draft.refresh_from_db()
