@@ -1,7 +1,7 @@
 """People in a package: raters by code, others by pseudonym, unless the owner chose names."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,23 +13,45 @@ PEOPLE = frozenset({"author", "assignee", "assignees", "login", "user", "usernam
 """Attributes of imported items that name people."""
 
 
+def _is_of_a_person(full_name: str) -> bool:
+    """Whether a full name is replaced in texts: people choose theirs freely, also as a word that others write."""
+    words = full_name.split()
+    return len(words) > 1 and all(word[0].isalpha() and not word[0].islower() for word in (words[0], words[-1]))
+
+
+def _joined(spans: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str | None]]:
+    """Start, end and what is shown there, in order; those that overlap are one, with None where it is not the same."""
+    found: list[tuple[int, int, str | None]] = []
+    for start, end, shown in spans:
+        if found and start < found[-1][1]:
+            first, last, other = found[-1]
+            found[-1] = first, max(last, end), other if other == shown else None
+        else:
+            found.append((start, end, shown))
+    return found
+
+
 class PackagePeople:
     """The people of a study in a package. `is_on`: by pseudonyms everywhere; else by name, but raters by code."""
 
     def __init__(self, study: Study, *, is_on: bool) -> None:
         self._names = Pseudonyms(study.pseudonym_key) if is_on else None
         self._codes: dict[str, str] = {}
-        known: dict[str, str] = {}
+        self._known: dict[str, str] = {}
+        full_names: dict[str, set[str]] = {}
         for each in Membership.objects.filter(study=study).select_related("user", "former_user", "formerly"):
             for user in each.accounts:
                 shown = each.code or (self._names.name(user.told_name) if self._names else user.told_name)
                 self._codes[user.told_name] = shown
-                known |= dict.fromkeys([user.told_name, user.email, user.get_full_name()], shown)
+                self._known[user.told_name] = shown
+                full_names.setdefault(user.get_full_name(), set()).add(shown)
             if not each.accounts and each.code:
-                known[each.name] = each.code
-        longest = sorted((name for name in known if len(name) > 1), key=lambda name: (-len(name), name))
-        self._known = known
-        self._members = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest))})(?![\w-])") if longest else None
+                self._known.setdefault(each.name, each.code)
+        for name, shown_as in full_names.items():
+            if self._names and _is_of_a_person(name):
+                self._known.setdefault(name, shown_as.pop() if len(shown_as) == 1 else self._names.name(name))
+        named = (name for name in self._known if len(name) > 1)
+        self._words = {name: re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])") for name in named}
 
     def member(self, username: str) -> str:
         """What stands for someone of the study."""
@@ -44,9 +66,24 @@ class PackagePeople:
         """What someone of the study wrote, in which other members stand as they do elsewhere in the package."""
         if self._names is None or not text:
             return text
-        if self._members is not None:
-            text = self._members.sub(lambda found: self._known[found[0]], text)
-        return self._names.text(text)
+        return self._names.text(self._without_members(text, self._names))
+
+    def _without_members(self, text: str, names: Pseudonyms) -> str:
+        """Names of members give way to what they appear as; where those of several overlap, to a pseudonym of its own.
+
+        People choose full names freely, also so that they contain, or begin in, what others are called.
+        """
+        found = [
+            (match.start(), match.end(), self._known[name])
+            for name, words in self._words.items()
+            if name in text
+            for match in words.finditer(text)
+        ]
+        pieces, done = [], 0
+        for start, end, shown in _joined(sorted(found)):
+            pieces += [text[done:start], names.name(text[start:end]) if shown is None else shown]
+            done = end
+        return "".join([*pieces, text[done:]])
 
     def told(self, row: Mapping[str, Any], *columns: str) -> dict[str, Any]:
         """A row with these texts told so."""

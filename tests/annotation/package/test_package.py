@@ -21,6 +21,7 @@ from django.db.models import F
 from ruamel.yaml import YAML
 from scipy.stats import spearmanr
 
+from accounts.models import User
 from annotation.analysis.actions import save_analysis
 from annotation.analysis.association import independence
 from annotation.assignments.jobs import rule_round
@@ -35,6 +36,7 @@ from annotation.members.actions.members import add_member
 from annotation.models import BulkJob, Evidence, Rating, Study
 from annotation.package.pdf import NotSimple, in_order
 from annotation.package.queries import package as study_package
+from annotation.package.queries.people import PackagePeople
 from annotation.package.tables import PackageColumn, PackageTable, TableWriter
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import resolve
@@ -277,6 +279,23 @@ def test_one_person_has_one_pseudonym_in_all_of_the_package(made: dict[str, byte
     assert issue["author"].startswith("person-") and item["author"] == issue["author"]
     assert item["said"] == f"@{issue['author']}: no" and item["stage"] == "begin"
     assert f"as R1 and @{issue['author']} said" in {each["rationale"] for each in table(files, "data/resolutions")}
+
+
+@pytest.mark.django_db
+def test_a_full_name_rewrites_nothing_that_others_wrote() -> None:
+    """Full names are free: a word, a user name, or what someone else is called."""
+    study = make.study(raters=("bob", "carol"))
+    for name, first, last in (("ada", "", ""), ("bob", "ada", ""), ("carol", "Cara", "Lee"), ("olga", "Cara", "Lee")):
+        User.objects.filter(username=make.user(name).username).update(first_name=first, last_name=last)
+    people = PackagePeople(study, is_on=True)
+    said = "As ada said to bob, Cara Lee is sure."
+    ada, cara = (people.member(name) for name in ("ada", "Cara Lee"))
+    assert people.text(said) == f"As {ada} said to R1, {cara} is sure." and ada.startswith("person-")
+    assert cara not in (people.member("olga"), "R2")
+    others = (("As Cara Lee", people.member("As Cara Lee")), ("Cara Lee", cara))
+    for full, told in (("hang", "hang"), ("the hang", "the hang"), ("The Hang", "R1"), *others):
+        User.objects.filter(username="bob").update(first_name=full, last_name="")
+        assert PackagePeople(study, is_on=True).text(f"I think {full} is clear.") == f"I think {told} is clear."
 
 
 def test_texts_are_in_or_named_or_left_out(made: dict[str, bytes]) -> None:
