@@ -86,13 +86,13 @@ def require_readable(user: User, issues: Any) -> None:
 def get_issue(user: Viewer, repository: str, number: int, *, at: str = "") -> Issue:
     """An issue the user may see, with its repository and current snapshot; raises NotFound and Moved.
 
-    With `at` (a SHA-256 or its beginning) it is enough that the user may read that snapshot.
+    With `at` (a SHA-256, its beginning, or the key of a snapshot) it is enough that the user may read one of that hash.
     """
     try:
         host, owner, name = parse_repository(repository)
     except Invalid as error:
         raise NotFound(f"{repository} is not a repository, so it has no issue here.") from error
-    readable = [Issue.objects.visible_to(user), *([Issue.objects.read_at(user, at)] if at else [])]
+    readable = [Issue.objects.visible_to(user), *([Issue.objects.read_at(user, at.partition(".")[0])] if at else [])]
     issue: Issue | None = None
     for issues in readable:
         found = issues.identified(host, owner, name, number)
@@ -125,7 +125,7 @@ def get_snapshot(user: Viewer, issue: Issue, sha256: str) -> Snapshot:
     """A snapshot that the user may read, by its SHA-256 or its first characters, eight at least; raises NotFound."""
     found: Snapshot | None = None
     if 8 <= len(sha256) <= 64 and sha256.isascii() and sha256.isalnum():
-        found = issue.snapshots.visible_to(user).filter(sha256__startswith=sha256.lower()).first()
+        found = issue.snapshots.named(user, sha256)
     if found is None:
         raise NotFound(f"{issue.identifier} has no such snapshot.")
     return found

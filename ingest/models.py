@@ -10,7 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Value
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Lower
 from django.urls import reverse
@@ -240,6 +240,8 @@ class FetchRun(Job):
         FILE = "file"
         WEBHOOK = "webhook"
 
+    FROM_GITHUB = (Kind.GITHUB, Kind.WEBHOOK)
+
     class State(models.TextChoices):
         QUEUED = "queued"
         RUNNING = "running"
@@ -452,6 +454,10 @@ class IssueQuerySet(models.QuerySet["Issue"]):
         found = Snapshot.objects.filter(_own_snapshots(user), sha256__startswith=sha256)
         return self.filter(pk__in=found.values("issue"))
 
+    def told_by_github(self) -> "IssueQuerySet":
+        """Issues whose newest state came from GitHub, and from no file."""
+        return self.filter(current_snapshot__run__kind__in=FetchRun.FROM_GITHUB)
+
     def identified(self, host: str, owner: str, name: str, number: int) -> "IssueQuerySet":
         return self.filter(
             repository__host__iexact=host, repository__owner__iexact=owner, repository__name__iexact=name, number=number
@@ -557,6 +563,10 @@ class Issue(models.Model):
         """`owner/name#number`; reads the repository, so select it along."""
         return f"{self.repository.full_name}#{self.number}"
 
+    def address_of(self, snapshot: "Snapshot") -> str:
+        """Where its page is: as last told, else as this snapshot of it says, which may come from a file."""
+        return self.page_url or snapshot.html_url
+
 
 def _own_snapshots(user: User) -> Q:
     """The condition that a snapshot is among those that `also_visible` adds for this person."""
@@ -575,6 +585,22 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
             return self
         repositories = Q(issue__repository__private=False) | Q(issue__repository__in=_readable_ids(user))
         return self.filter(repositories | _own_snapshots(user))
+
+    def named(self, user: Viewer, name: str) -> "Snapshot | None":
+        """The one that a user may read by the beginning of its SHA-256, or by its `key`.
+
+        Several may have one hash and call people by other names: GitHub's comes first, then one that a study of the
+        user pins.
+        """
+        if isinstance(user, AnonymousUser):
+            return None
+        sha256, _, pk = name.lower().partition(".")
+        found = self.visible_to(user).filter(sha256__startswith=sha256)
+        if pk:
+            return found.filter(pk=pk).first() if pk.isascii() and pk.isdecimal() and len(pk) < 19 else None
+        is_githubs = Q(run__kind__in=FetchRun.FROM_GITHUB)
+        rank = Case(When(is_githubs, then=2), When(_own_snapshots(user), then=1), default=0)
+        return found.order_by(rank.desc(), "-pk").first()
 
     def takeable_by(self, user: User) -> "SnapshotQuerySet":
         """All of repositories that the user may see, and none that only a study shows them."""
@@ -621,6 +647,11 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title[:60]} ({self.sha256[:8]})"
+
+    @property
+    def key(self) -> str:
+        """What it is called in addresses: the beginning of its SHA-256, and its id, as others may have that hash."""
+        return f"{self.sha256[:SHA256_SHOWN]}.{self.pk}"
 
     def thread(self) -> models.QuerySet["Comment"]:
         """The comments in order; one query."""

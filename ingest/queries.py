@@ -315,7 +315,7 @@ def issue_as_line(issue: Issue, snapshot: Snapshot | None = None) -> dict[str, A
         "created_at": snapshot.created_at,
         "updated_at": (issue.updated_at if is_current else None) or snapshot.updated_at,
         "closed_at": snapshot.closed_at,
-        "html_url": issue.page_url or snapshot.html_url,
+        "html_url": issue.address_of(snapshot),
         "author_association": issue.author_association,
         "snapshot": snapshot.sha256,
     }

@@ -18,7 +18,8 @@ REDIRECTS_MAX = 3
 _LINK = re.compile(r'<([^>]+)>;\s*rel="(\w+)"')
 _PAGE = re.compile(r"[?&]page=(\d{1,7})(?!\d)", re.ASCII)
 _UNSTORABLE = re.compile(r"\\u(?:0000|d[89a-f])", re.IGNORECASE)
-_MOVED = frozenset({301, 302, 307, 308})
+MOVED = frozenset({301, 302, 307, 308})
+GONE = frozenset({404, 410})
 _TOO_MUCH = frozenset({"RESOURCE_LIMITS_EXCEEDED", "MAX_NODE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE", "TIMEOUT"})
 _NOT_ALLOWED = frozenset({"FORBIDDEN", "INSUFFICIENT_SCOPES", "UNAUTHORIZED"})
 
@@ -143,7 +144,7 @@ class Client:
                 return RestResponse(_json(raw.text), status=raw.status, location=location)
             if raw.status == 200:
                 return _readable(raw)
-            if raw.status not in _MOVED or not location:
+            if raw.status not in MOVED or not location:
                 raise self._refusal(raw, what)
             if not location.startswith((f"{self.base_url}/", "/")) or location.startswith("//"):
                 raise FetchFailed("GitHub redirects to a URL that can't be followed.")
@@ -182,7 +183,7 @@ class Client:
     def _reply(self, raw: _RawResponse, value: Any, problems: tuple[GraphqlProblem, ...], what: str) -> GraphqlReply:
         if raw.status in {502, 503, 504}:
             raise TooMuch(f"GitHub could not complete its answer (status {raw.status}).")
-        if raw.status in _MOVED | {404, 405, 406, 410}:
+        if raw.status in MOVED | {404, 405, 406, 410}:
             raise GraphqlMissing(f"GitHub's GraphQL interface is not reachable (status {raw.status}).")
         if raw.status != 200:
             refusal = self._refusal(raw, what)

@@ -13,6 +13,7 @@ from typing import Any
 from ingest.errors import FetchMustWait, Invalid, RowError
 from ingest.github.client import PAGE_ROWS, GraphqlMissing
 from ingest.github.commits import NOT_THERE, login_of, read_commit, read_files_of_pull, rows_of_listing
+from ingest.github.listings import read_issue
 from ingest.github.numbered_issues import next_batch, read_numbered, stored_numbers, without_hidden_changes
 from ingest.github.rest_objects import EVENTS, MARKS, event_of, parse_address, parse_count, parse_time
 from ingest.github.run_state import RunState
@@ -61,17 +62,19 @@ def _by_graphql(job: RunState, batch: list[int]) -> tuple[list[IssueRecord], lis
 
 
 def _by_rest(job: RunState, batch: list[int]) -> tuple[list[IssueRecord], list[int]]:
-    known = job.known(batch)
+    known = job.told_before(batch)
     records: list[IssueRecord] = []
     for number in batch:
         try:
             found = _changes(job, number)
         except RowError as error:
             raise FetchMustWait(f"What closed issue {number} can't be read: {error}") from None
-        if found is not None and number in known:
-            changes, events = found
-            told = replace(known[number], closing_changes=changes, activity={"events": events}, updated_at=None)
-            records.append(told)
+        if found is None:
+            continue
+        changes, events = found
+        # Of an issue that only a file told, nothing but GitHub's own answer is stored with them.
+        told = [replace(known[number], updated_at=None)] if number in known else read_issue(job, number)
+        records += [replace(each, closing_changes=changes, activity={"events": events}) for each in told]
     job.look_again()
     records = without_hidden_changes(job, records)
     return records, [number for number in batch if number not in {record.number for record in records}]

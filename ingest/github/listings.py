@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlencode
 from zlib import crc32
 
 from ingest.errors import FetchMustWait, RowError
-from ingest.github.client import PAGE_ROWS, RestResponse
+from ingest.github.client import GONE, MOVED, PAGE_ROWS, RestResponse
 from ingest.github.rest_objects import NotAnIssue, parse_comment, parse_count, parse_issue, parse_listed_comment
 from ingest.github.run_state import ETAG_CHARACTERS, RunState
 from ingest.models import Issue, Refusal, Repository, StagedComment, Validator
@@ -100,10 +100,14 @@ def is_unchanged(job: RunState) -> bool:
 
 
 def store_rest(job: RunState) -> None:
-    """New and edited comments of stored issues that were not listed (an edit does not always touch the issue)."""
+    """New and edited comments of stored issues that were not listed (an edit does not always touch the issue).
+
+    An issue that only a file told is read from GitHub instead.
+    """
     while numbers := _rest_numbers(job):
+        known = job.told_before(numbers)
+        read = [record for number in numbers if number not in known for record in read_issue(job, number)]
         job.look_again()
-        known = job.known(numbers)
         staged = _staged_threads(job, numbers)
         records = [
             replace(record, comments=_merged(record.comments, staged.get(number, ())))
@@ -112,8 +116,24 @@ def store_rest(job: RunState) -> None:
         ]
         changed = [record for record in records if record.sha256 != known[record.number].sha256]
         with job.progress():
-            store_records(job.run, changed)
+            store_records(job.run, changed + read)
             _staged(job).filter(number__in=numbers).delete()
+
+
+def read_issue(job: RunState, number: int) -> list[IssueRecord]:
+    """An issue with its thread as it is now; none where it is there no more."""
+    answer = job.client.get(job.path(f"issues/{number}"), what=f"{job.title}#{number}", also=MOVED | GONE)
+    if answer.status != 200:
+        return []
+    try:
+        record = parse_issue(answer.value)
+    except NotAnIssue:
+        return []
+    except RowError as error:
+        raise FetchMustWait(f"GitHub's answer about issue {number} can't be read: {error}") from None
+    if record.repository != tuple(part.lower() for part in job.name):
+        job.start_over_name()
+    return [replace(record, comments=read_thread(job, number) if record.n_comments else ())]
 
 
 def finish_listings(job: RunState) -> None:
@@ -335,7 +355,7 @@ def _issues_page(job: RunState, rows: list[Any]) -> None:
             if record.has_labels(_labels_with_commas(job)):
                 records.append(record)
     numbers = [record.number for record in records]
-    records = merge_staged(job, records, known=job.known(numbers) if job.run.requested.get("since") else {})
+    records = merge_staged(job, records, known=job.told_before(numbers) if job.run.requested.get("since") else {})
     with job.progress():
         store_records(job.run, records)
         refuse(job.run, refused)

@@ -12,18 +12,17 @@ from typing import Any
 from django.utils import timezone
 
 from ingest.errors import FetchFailed, FetchMustWait, RowError
-from ingest.github.client import PAGE_ROWS, GraphqlMissing, RestResponse
+from ingest.github.client import GONE, MOVED, PAGE_ROWS, GraphqlMissing, RestResponse
 from ingest.github.listings import read_thread
 from ingest.github.numbered_issues import next_batch, read_numbered, stored_numbers
 from ingest.github.rest_objects import NotAnIssue, parse_address, parse_issue
 from ingest.github.run_state import RunState
-from ingest.models import Issue
+from ingest.models import Issue, Refusal
 from ingest.records import IssueRecord
-from ingest.runs import store_records
+from ingest.runs import refuse, store_records
 
-MOVED = frozenset({301, 302, 307, 308})
-GONE = frozenset({404, 410})
 HOPS_MAX = 3
+PULL_REQUEST = "GitHub has a pull request with this number, and no issue. A file brought it as an issue."
 SUSPICIOUS_SHARE = 0.9
 SUSPICIOUS_ISSUES = 5
 _REPOSITORY_ID = re.compile(r"/repositories/(\d{1,19})/", re.ASCII)
@@ -36,6 +35,7 @@ class _PresenceBatch:
     records: list[IssueRecord] = field(default_factory=list)
     elsewhere: dict[int, tuple[str, str]] = field(default_factory=dict)
     unfound: list[int] = field(default_factory=list)
+    pull_requests: list[int] = field(default_factory=list)
 
 
 def check(job: RunState) -> None:
@@ -78,7 +78,11 @@ def _by_rest(job: RunState, batch: list[int]) -> _PresenceBatch:
         elif answer.status == 404:
             told.unfound.append(number)
         else:
-            told.records.append(_whole(job, number, answer.value))
+            try:
+                told.records.append(_whole(job, number, answer.value))
+            except NotAnIssue:
+                told.pull_requests.append(number)
+                continue
             if _may_be_a_discussion(answer.value) and _was_converted(job, number):
                 told.elsewhere[number] = (Issue.Presence.DISCUSSION, "")
     if batch:
@@ -104,15 +108,18 @@ def _where(job: RunState, number: int, answer: RestResponse) -> str:
 
 
 def _whole(job: RunState, number: int, row: Any) -> IssueRecord:
-    """The issue with its thread: the one known before, where neither its time nor its length says that it changed."""
+    """The issue with its thread: the one known before, where neither its time nor its length says that it changed.
+
+    Raises NotAnIssue for a pull request.
+    """
     try:
         record = parse_issue(row)
-    except (NotAnIssue, RowError) as error:
-        raise FetchFailed(f"GitHub's answer about issue {number} can't be read: {error or 'no issue'}") from None
+    except RowError as error:
+        raise FetchFailed(f"GitHub's answer about issue {number} can't be read: {error}") from None
     if record.repository != tuple(part.lower() for part in job.name):
         job.start_over_name()
     stored = Issue.objects.get(repository=job.run.repository, number=number)
-    known = job.known([number]).get(number)
+    known = job.told_before([number]).get(number)
     thread = known.comments if known else None
     if record.n_comments == 0:
         thread = ()
@@ -145,6 +152,7 @@ def _store(job: RunState, batch: list[int], told: _PresenceBatch) -> None:
     with job.progress():
         _hold(job, batch)
         store_records(job.run, told.records)
+        refuse(job.run, [Refusal(run=job.run, reason=PULL_REQUEST, row=f"{job.title}#{n}") for n in told.pull_requests])
         here = [record.number for record in told.records if record.number not in told.elsewhere]
         _mark(job, here, Issue.Presence.HERE, "")
         for number, (presence, moved_to) in told.elsewhere.items():

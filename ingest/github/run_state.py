@@ -228,10 +228,10 @@ class RunState:
             self.run.cursor = before | {"found": False}
         raise FetchMustWait("The repository was renamed during the fetch.", wait_seconds=1)
 
-    def known(self, numbers: Iterable[int]) -> dict[int, IssueRecord]:
-        """Stored issues of the repository as they are now, by number."""
-        ids = Issue.objects.filter(repository=self.run.repository, number__in=numbers).values_list("pk", flat=True)
-        return {record.number: record for record in known_records(ids).values()}
+    def told_before(self, numbers: Iterable[int]) -> dict[int, IssueRecord]:
+        """Stored issues as GitHub last told them, by number; those of files would pass for what GitHub says."""
+        told = Issue.objects.told_by_github().filter(repository=self.run.repository, number__in=numbers)
+        return {record.number: record for record in known_records(told.values_list("pk", flat=True)).values()}
 
     def refusal(self, row: Any, reason: str) -> Refusal:
         """A row of GitHub's that can't come in; not stored yet."""
@@ -318,8 +318,8 @@ def _open_to(repository: Repository, user: User | None) -> None:
 
 def _uploads_in(repository: Repository) -> Any:
     """The snapshots of a repository that did not come from GitHub."""
-    from_github = [FetchRun.Kind.GITHUB, FetchRun.Kind.WEBHOOK]
-    return Snapshot.objects.filter(issue__repository=repository).exclude(run__isnull=False, run__kind__in=from_github)
+    stored = Snapshot.objects.filter(issue__repository=repository)
+    return stored.exclude(run__isnull=False, run__kind__in=FetchRun.FROM_GITHUB)
 
 
 def _repository(
@@ -344,9 +344,12 @@ def _repository(
     if private:
         for claimed in [each for name in {now, asked} for each in stored.named(*name) if is_claimed(each)]:
             step_aside(claimed)
+    by_id = stored.filter(host=now[0], github_id=github_id).first()
     repository = stored.named(*now).first()
-    if repository is None and github_id is not None:
-        repository = stored.filter(host=now[0], github_id=github_id).first()
+    if repository is not None and by_id is not None and repository.github_id is None:
+        step_aside(repository)  # files made it under the name that the stored one has now
+        repository = by_id
+    repository = repository or by_id
     if repository is None:
         repository = stored.named(*asked).filter(github_id=None).first() or repository_by_name(
             run, now, private=private

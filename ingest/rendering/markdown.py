@@ -1,6 +1,7 @@
 """Markdown to safe HTML as GitHub shows it: text is hostile, and external images wait for a click."""
 
 import hashlib
+import json
 import logging
 import re
 import secrets
@@ -146,7 +147,8 @@ def render_markdown(text: str, repository: str = "", budget: Budget | None = Non
     if len(text) < CACHED_FROM:
         found, units = _render(text, repository, budget.of_text, address)
     else:
-        mark = hashlib.sha256(f"{repository}\n{address}\n{text}".encode("utf-8", "replace")).hexdigest()
+        parts = json.dumps([repository, address, text])  # no part can pass for the beginning of the next
+        mark = hashlib.sha256(parts.encode()).hexdigest()
         key = f"markdown:{VERSION}:{budget.of_text}:{mark}"
         if (kept := cache.get(key)) is not None:
             found, units = kept

@@ -27,6 +27,12 @@ def markdown(text: str, repository: str = "") -> SafeString:
     return mark_safe(render_markdown(text or "", str(repository or "")))  # sanitised there
 
 
+@register.filter
+def page_of(issue: Issue, snapshot: Snapshot) -> str:
+    """The address of an issue's page."""
+    return issue.address_of(snapshot)
+
+
 @register.simple_tag(takes_context=True)
 def page_budget(context: Context) -> Budget:
     """Work that formatting the texts of this page may take: the one that was set further out, else a new one."""

@@ -93,6 +93,8 @@ class _StoredRow:
         """Whether a new snapshot may be needed, so that what is stored has to be read."""
         if hashes[self.place] != self.sha256 or self.is_of_file:
             return True
+        if told.state == "open" and told.closed_at is None and self.metadata.closed_at is not None:
+            return True
         return any(
             value is not None and value != getattr(self.metadata, name)
             for name in OF_SNAPSHOT
@@ -226,15 +228,16 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
     """
     record = told
     as_stored = before
-    if before is not None and row.is_of_file and run.kind != FetchRun.Kind.FILE:
+    is_first_of_github = row.is_of_file and run.kind != FetchRun.Kind.FILE
+    if before is not None and is_first_of_github:
         before = _with_names(told, before)
     is_renamed = before != as_stored
     if before is not None and sha256 != row.sha256:
-        record = complete_record(told, before)
+        record = _complete_by_file(told, before) if is_first_of_github else complete_record(told, before)
         sha256 = record.sha256
     is_older = bool(told.updated_at and row.updated_at and told.updated_at < row.updated_at)
     # What a file says of its time does not hold back what GitHub itself says.
-    is_older = is_older and not (row.is_of_file and run.kind != FetchRun.Kind.FILE)
+    is_older = is_older and not is_first_of_github
     is_new_content = row.snapshot_id is None or sha256 != row.sha256
     moved: set[str] = set()  # what goes with the content
     names: Sequence[str] = METADATA
@@ -243,6 +246,10 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
     elif is_new_content:
         moved |= {"n_comments"} if told.comments is not None else set()
         moved |= {"closed_at"} if before is None or before.state not in {"", record.state} else set()
+    if is_first_of_github:
+        moved |= {name for name in METADATA if getattr(told, name) not in (None, "")}
+    if told.state == "open":
+        moved |= {"closed_at"}
     if run.kind == FetchRun.Kind.FILE and row.updated_at is not None and not row.is_of_file:
         wins = told.updated_at is not None and told.updated_at > row.updated_at
     else:
@@ -250,6 +257,9 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
     merged = merged_metadata(told, row.metadata, wins=wins, names=names, moved=moved)
     differs = {name for name in METADATA if getattr(merged.metadata, name) != getattr(row.metadata, name)}
     updated_at = None if is_older else told.updated_at
+    # GitHub did not tell the thread: what a file said stays what a file said, until a fetch brings all of it.
+    stays = is_first_of_github and told.comments is None and not is_new_content
+    is_renamed &= not stays
     if before is not None and (is_older or not is_new_content):  # the stored content stays
         record, sha256, is_new_content = (
             replace(before, updated_at=updated_at or before.updated_at),
@@ -261,7 +271,7 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
         sha256=sha256,
         is_older=is_older,
         is_new_content=is_new_content,
-        needs_snapshot=is_new_content or is_renamed or bool(differs & set(OF_SNAPSHOT)),
+        needs_snapshot=not stays and (is_new_content or is_renamed or bool(differs & set(OF_SNAPSHOT))),
         is_renamed=is_renamed,
         is_change=is_new_content
         or is_renamed
@@ -271,6 +281,17 @@ def _news(run: FetchRun, told: IssueRecord, sha256: str, row: _StoredRow, before
         locked=None if is_older else told.locked,
         contradictions=[] if is_older else merged.contradictions,
     )
+
+
+def _complete_by_file(told: IssueRecord, before: IssueRecord) -> IssueRecord:
+    """What GitHub says of an issue that a file brought: with the file's thread where it does not tell any, and all else
+    is the same.
+    """
+    if told.comments is None and before.comments is not None:
+        with_thread = replace(told, comments=before.comments)
+        if with_thread.sha256 == before.sha256:
+            return with_thread
+    return told
 
 
 def _with_names(told: IssueRecord, before: IssueRecord) -> IssueRecord:
@@ -329,7 +350,8 @@ def _open_issues(run: FetchRun, made: Sequence[int]) -> dict[Place, _StoredRow]:
                 OR told.locked IS DISTINCT FROM issue.locked AND told.locked IS NOT NULL
                 OR told.changes_told
                 OR told.created_at IS DISTINCT FROM snapshot.created_at AND told.created_at IS NOT NULL
-                OR told.closed_at IS DISTINCT FROM snapshot.closed_at AND told.closed_at IS NOT NULL
+                OR told.closed_at IS DISTINCT FROM snapshot.closed_at
+                    AND (told.closed_at IS NOT NULL OR snapshot.state = 'open')
                 OR told.n_comments IS DISTINCT FROM snapshot.n_comments AND told.n_comments IS NOT NULL
                 OR told.html_url NOT IN ('', COALESCE(NULLIF(issue.page_url, ''), snapshot.html_url, ''))
                 OR told.author_association NOT IN ('', issue.author_association)

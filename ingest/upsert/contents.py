@@ -48,20 +48,25 @@ def store_contents(run: FetchRun, pending: Sequence[PendingSnapshot]) -> None:
         return
     fresh = [part for part in pending if part.snapshot_id is not None]
     if maybe := [part for part in pending if part.snapshot_id is None]:
-        fresh += _not_stored(maybe)
+        fresh += _not_stored(run, maybe)
     now = timezone.now()
     copy("ingest_snapshot", SNAPSHOT, (_snapshot(run, part, now) for part in fresh))
     _store_threads([part for part in fresh if part.record.comments])
 
 
-def _not_stored(pending: Sequence[PendingSnapshot]) -> list[PendingSnapshot]:
+def _not_stored(run: FetchRun, pending: Sequence[PendingSnapshot]) -> list[PendingSnapshot]:
     """Those whose state the issue did not have before, with fresh ids; the others get the id of that state.
 
     The same content with other dates or counts is another state: an issue that was closed twice was so on two days.
+    What GitHub tells is no state that a file brought, and what an upload tells none that the file of a study brought:
+    names of people there are in no hash.
     """
-    found = Snapshot.objects.filter(
-        issue__in=[part.issue_id for part in pending], sha256__in=[part.sha256 for part in pending]
-    ).values_list("issue_id", "sha256", *OF_SNAPSHOT, "pk")
+    states = Snapshot.objects.filter(
+        issue__in=[part.issue_id for part in pending], sha256__in=[part.sha256 for part in pending], run__isnull=False
+    )
+    if run.kind != FetchRun.Kind.FILE:
+        states = states.filter(run__kind__in=FetchRun.FROM_GITHUB)
+    found = states.values_list("issue_id", "sha256", *OF_SNAPSHOT, "pk")
     earlier = {tuple(state): pk for *state, pk in found}
     fresh = []
     for part in pending:

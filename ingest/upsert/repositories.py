@@ -72,9 +72,9 @@ def is_claimed(repository: Repository) -> bool:
 
 
 def step_aside(repository: Repository) -> None:
-    """Gives a repository that files made another name, so that GitHub's private one of its name becomes one of its own.
+    """Gives a repository that files made another name: GitHub's of that name is private, or is stored under its former.
 
-    Whoever uploaded it keeps it, and so do the studies that use it. Nothing that GitHub says of the private one is
+    Its uploader keeps it, and so do the studies that use it. Nothing that GitHub says of the other one is
     stored there, and the name leads there no more.
     """
     base = f"{repository.name[:LONGEST_BASE]}-uploaded"

@@ -50,7 +50,7 @@ def _record(row: Snapshot, thread: Sequence[CommentRecord]) -> IssueRecord:
         created_at=row.created_at,
         updated_at=row.updated_at,
         closed_at=row.closed_at,
-        html_url=row.issue.page_url or row.html_url,
+        html_url=row.issue.address_of(row),
         author_association=row.issue.author_association,
         n_comments=row.n_comments,
         comments=tuple(thread) if row.comments_known else None,

@@ -16,7 +16,7 @@ from accounts.permissions import is_shell_command, may_use_tokens
 from ingest.errors import Invalid, RowError
 from ingest.github.rest_objects import EVENTS, REACTIONS, event_of, parse_count, type_of
 from ingest.identifiers import full_name
-from ingest.models import Issue, Repository, issues_read_by_strangers
+from ingest.models import FetchRun, Issue, Repository, issues_read_by_strangers
 from ingest.records import CommentRecord, content_digest
 
 BATCH_LINES, BATCH_BYTES = 1000, 4 << 20
@@ -27,10 +27,42 @@ SAME_METADATA = (
     "(s.created_at, s.closed_at, s.n_comments) IS NOT DISTINCT FROM (r.created_at, r.closed_at, r.n_comments)"
 )
 """The condition that a stored state `s` and one of the file `r` have the same dates and counts."""
+TOLD_ALIKE = f"""(
+    {SAME_METADATA}
+    AND (s.author_login, s.author_id, s.locked, s.updated_at)
+        IS NOT DISTINCT FROM (r.author_login, r.author_id, r.locked, r.updated_at)
+    AND (r.is_upload OR s.fetched_at = coalesce(r.fetched_at, s.fetched_at))
+    AND coalesce(s.html_url IN (r.address, r.html_url), false)
+    AND ARRAY(SELECT t.comment_id FROM ingest_snapshotcomment t WHERE t.snapshot_id = s.id ORDER BY t.position)
+        = r.comments)"""  # noqa: S608
+"""The condition that what their hash does not cover is alike, too: names of people, the address, the times.
+
+Two people upload the same file at different times, so there the time of storing says nothing.
+"""
+TOLD_BY_GITHUB = "EXISTS (SELECT FROM ingest_fetchrun f WHERE f.id = s.run_id AND f.kind = ANY(%(from_github)s))"
+"""The condition that GitHub told a stored state `s`."""
+FITTING = f"""
+    s.issue_id = r.issue AND s.sha256 = r.sha256 AND (
+        r.is_wrong OR {TOLD_ALIKE} OR {TOLD_BY_GITHUB} AND ({SAME_METADATA} OR r.is_fetched))"""
+"""The condition that a stored state `s` is taken for one of the file `r`.
+
+What only another file told is not: it may call people by other names.
+"""
 READ_BY_SOMEONE_ELSE = (
     "EXISTS (SELECT FROM ingest_repository_readers x WHERE x.repository_id = r.id AND x.user_id <> %s)"
 )
 """The condition that someone else than a person reads a repository `r`."""
+OWN_ADDRESS = (
+    "CASE WHEN {0} ~ '^https?://[^[:space:][:cntrl:]]+$' AND lower(split_part({0}, '/', 3)) = lower(home.host) "
+    "THEN {0} ELSE '' END"
+)
+"""What is kept from a file of an address in a column: one at the host of the repository `home`, else nothing."""
+OWN_PAGE = (
+    "CASE WHEN lower(substring({0} FROM '^https?://([^/]+/[^/]+/[^/]+)/(-/)?[a-z_]+/[0-9]+$')) "
+    "= lower(home.host || '/' || home.owner || '/' || home.name) "
+    "AND substring({0} FROM '/([0-9]+)$') = {1}::text THEN {0} ELSE '' END"
+)
+"""What is kept from a file of the address of an issue: one of the repository `home` with the issue's number."""
 UNREADABLE = "What happened to an issue in the file can't be read."
 UPLOAD_OF_OTHERS = (
     "{} was uploaded by someone else here, and the file has issues or snapshots of it that are not stored. Only its "
@@ -123,19 +155,22 @@ def store_issues(user: User, lines: Iterable[bytes]) -> int:
         for batch in batches(lines):
             values: dict[str, Any] = {"rows": as_array(batch), "presences": list(Issue.Presence.values)}
             cursor.execute(
-                """
-                WITH told AS (SELECT r.*, m.new AS home FROM json_populate_recordset(NULL::ingest_issue, %(rows)s) AS r
-                              JOIN map_repositories m ON m.old = r.repository_id),
+                f"""
+                WITH told AS (SELECT r.*, m.new AS home_id, here.host, here.owner, here.name
+                              FROM json_populate_recordset(NULL::ingest_issue, %(rows)s) AS r
+                              JOIN map_repositories m ON m.old = r.repository_id
+                              JOIN ingest_repository here ON here.id = m.new),
                 made AS (
                     INSERT INTO ingest_issue (repository_id, number, updated_at, added_at, presence, moved_to, locked,
                                               checked_at, changes_known, page_url, author_association)
-                    SELECT home, number, updated_at, coalesce(added_at, now()), presence, moved_to, locked, checked_at,
-                           changes_known, CASE WHEN page_url ~ '^https?://' THEN page_url ELSE '' END,
+                    SELECT home_id, number, updated_at, coalesce(added_at, now()), presence,
+                           CASE WHEN moved_to ~ '://' THEN {OWN_ADDRESS.format("moved_to")} ELSE moved_to END, locked,
+                           checked_at, changes_known, {OWN_PAGE.format("page_url", "number")},
                            coalesce(author_association, '')
-                    FROM told WHERE presence = ANY(%(presences)s) ORDER BY id
+                    FROM told AS home WHERE presence = ANY(%(presences)s) ORDER BY id
                     ON CONFLICT (repository_id, number) DO NOTHING RETURNING id)
                 INSERT INTO made_issues SELECT id FROM made
-                """,
+                """,  # noqa: S608
                 values,
             )
             # Looked up one by one: the planner does not know yet how many issues a repository has that came just now.
@@ -156,7 +191,7 @@ def store_issues(user: User, lines: Iterable[bytes]) -> int:
     return n_new
 
 
-def _require_place(cursor: Any, user: User, issues: str, values: Sequence[Any] = ()) -> None:
+def _require_place(cursor: Any, user: User, issues: str) -> None:
     """Raises Invalid where issues, those of a query, can't be stored in the uploaded repository that they are of.
 
     As with any file: only staff and the shell add to what others uploaded, be it private or open, and nobody adds what
@@ -169,7 +204,7 @@ def _require_place(cursor: Any, user: User, issues: str, values: Sequence[Any] =
         WHERE r.github_id IS NULL AND r.id IN (SELECT repository_id FROM ingest_issue WHERE id IN ({issues}))
         ORDER BY r.id FOR NO KEY UPDATE OF r
         """,  # noqa: S608
-        [user.pk, *values],
+        [user.pk],
     )
     for host, owner, name, added_by, is_read in cursor.fetchall():
         if added_by != user.pk and not user.is_staff and not is_shell_command():
@@ -204,65 +239,85 @@ def store_comments(lines: Iterable[bytes]) -> None:
 def store_snapshots(user: User, lines: Iterable[bytes]) -> tuple[int, str]:
     """Finds or stores the states of issues, each by its content; how many are new. Raises Invalid as for comments.
 
-    To stored issues of a repository that was fetched only those add states whom FETCHERS includes, as with any file;
-    also answers the first state that was not stored for this reason, as its issue. To what someone else uploaded only
-    staff and the shell add any: Invalid.
+    A stored state is taken if GitHub told it, or if it says the same as the file also of what its hash does not cover.
+    One whose content is not that of its hash is never stored: the stored state with that hash is used.
+
+    To stored issues of a repository that was fetched only those add states whom FETCHERS includes, as with any file,
+    but for another state of the same hash where GitHub has told none. Also answers the first state that was not stored
+    for this reason, as its issue. To what someone else uploaded only staff and the shell add any: Invalid.
     """
     map_table("map_snapshots")
     n_new, withheld = 0, ""
     with connection.cursor() as cursor:
         _hold_fetched_issues(cursor, user)
         for batch in batches(lines):
-            rows = _rows(batch)
-            hashes = _hashes({pk for row in rows for pk in row["thread"]})
-            wrong = [row for row in rows if _snapshot(row, hashes) != row["sha256"]]
-            _refuse_unless_here(
-                "SELECT m.old, s.sha256 FROM ingest_snapshot s JOIN map_issues m ON m.new = s.issue_id "
-                "WHERE s.sha256 = ANY(%s)",
-                [(row["issue_id"], row["sha256"]) for row in wrong],
-            )
-            values: dict[str, Any] = {"rows": as_array(batch)}
+            _stage_states(cursor, batch)
             cursor.execute(
-                f"""
-                INSERT INTO ingest_snapshot (issue_id, sha256, title, body, state, state_reason, github_labels,
+                """
+                INSERT INTO ingest_snapshot (id, issue_id, sha256, title, body, state, state_reason, github_labels,
                     author_login, author_id, locked, created_at, updated_at, closed_at, html_url, n_comments,
                     comments_known, fetched_at)
-                SELECT m.new, sha256, title, body, state, state_reason, github_labels, author_login, author_id, locked,
-                    created_at, updated_at, closed_at, CASE WHEN html_url ~ '^https?://' THEN html_url ELSE '' END,
-                    n_comments, comments_known, coalesce(fetched_at, now())
-                FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
-                JOIN map_issues m ON m.old = r.issue_id
-                WHERE m.new NOT IN (SELECT id FROM fetched_issues) AND NOT EXISTS (
-                    SELECT FROM ingest_snapshot s WHERE s.issue_id = m.new AND s.sha256 = r.sha256 AND {SAME_METADATA})
-                ORDER BY r.id RETURNING id
-                """,  # noqa: S608
-                values,
-            )
-            made = [pk for (pk,) in cursor.fetchall()]
-            n_new += len(made)
-            states = "SELECT issue_id FROM ingest_snapshot WHERE id = ANY(%s)"
-            _require_place(cursor, user, states, [made])
-            cursor.execute(
-                f"""
-                INSERT INTO map_snapshots SELECT r.id, s.id
-                FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
-                JOIN map_issues m ON m.old = r.issue_id
-                JOIN LATERAL (
-                    SELECT s.id FROM ingest_snapshot s
-                    WHERE s.issue_id = m.new AND s.sha256 = r.sha256
-                        AND ({SAME_METADATA} OR m.new IN (SELECT id FROM fetched_issues))
-                    ORDER BY {SAME_METADATA} DESC, s.id DESC LIMIT 1) s ON true;
+                SELECT new, issue, sha256, title, body, state, state_reason, github_labels, author_login, author_id,
+                    locked, created_at, updated_at, closed_at, address, n_comments, comments_known,
+                    coalesce(fetched_at, now())
+                FROM told_states WHERE is_new ORDER BY id;
                 INSERT INTO ingest_snapshotcomment (snapshot_id, comment_id, position)
-                SELECT s.new, c.new, t.position
-                FROM json_to_recordset(%(rows)s) AS r (id bigint, thread bigint[])
-                JOIN map_snapshots s ON s.old = r.id AND s.new = ANY(%(made)s)
-                CROSS JOIN unnest(r.thread) WITH ORDINALITY AS t (comment, position)
-                JOIN map_comments c ON c.old = t.comment
-                """,  # noqa: S608
-                values | {"made": made},
+                SELECT new, t.comment, t.position
+                FROM told_states CROSS JOIN unnest(comments) WITH ORDINALITY AS t (comment, position) WHERE is_new;
+                INSERT INTO map_snapshots SELECT id, new FROM told_states WHERE new IS NOT NULL
+                """
             )
-            withheld = withheld or _withheld(cursor, values)
+            _require_place(cursor, user, "SELECT issue FROM told_states WHERE is_new")
+            cursor.execute("SELECT count(*) FROM told_states WHERE is_new")
+            n_new += cursor.fetchone()[0]
+            withheld = withheld or _withheld(cursor)
     return n_new, withheld
+
+
+def _stage_states(cursor: Any, batch: Sequence[bytes]) -> None:
+    """The states of a batch as the table `told_states`: `new` is the stored one, or kept free for one to be stored.
+
+    It is null for a state that is not stored, for someone else fetched the issue.
+    """
+    rows = _rows(batch)
+    hashes = _hashes({pk for row in rows for pk in row["thread"]})
+    wrong = [row for row in rows if _snapshot(row, hashes) != row["sha256"]]
+    _refuse_unless_here(
+        "SELECT m.old, s.sha256 FROM ingest_snapshot s JOIN map_issues m ON m.new = s.issue_id "
+        "WHERE s.sha256 = ANY(%s)",
+        [(row["issue_id"], row["sha256"]) for row in wrong],
+    )
+    cursor.execute(
+        f"""
+        DROP TABLE IF EXISTS told_states;
+        CREATE TEMP TABLE told_states ON COMMIT DROP AS
+        SELECT r.*, m.new AS issue, {OWN_PAGE.format("r.html_url", "i.number")} AS address,
+            CASE WHEN r.comments_known THEN ARRAY(
+                SELECT c.new FROM unnest(told.thread) WITH ORDINALITY AS t (comment, position)
+                JOIN map_comments c ON c.old = t.comment ORDER BY t.position) ELSE '{{}}' END AS comments,
+            r.id = ANY(%(wrong)s) AS is_wrong, i.id IN (SELECT id FROM fetched_issues) AS is_fetched,
+            home.github_id IS NULL AS is_upload, NULL::bigint AS new, false AS is_new
+        FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
+        JOIN json_to_recordset(%(rows)s) AS told (id bigint, thread bigint[]) ON told.id = r.id
+        JOIN map_issues m ON m.old = r.issue_id JOIN ingest_issue i ON i.id = m.new
+        JOIN ingest_repository home ON home.id = i.repository_id;
+        UPDATE told_states r SET new = (
+            SELECT s.id FROM ingest_snapshot s WHERE {FITTING}
+            ORDER BY {TOLD_ALIKE} DESC, {TOLD_BY_GITHUB} DESC, {SAME_METADATA} DESC, s.id DESC LIMIT 1);
+        UPDATE told_states r SET new = kept.id, is_new = true
+        FROM (SELECT old, nextval(pg_get_serial_sequence('ingest_snapshot', 'id')) AS id
+              FROM (SELECT r.id AS old FROM told_states r
+                    WHERE new IS NULL AND NOT is_wrong AND (NOT is_fetched OR EXISTS (
+                        SELECT FROM ingest_snapshot s WHERE s.issue_id = r.issue AND s.sha256 = r.sha256))
+                    ORDER BY r.id) missing) kept
+        WHERE kept.old = r.id
+        """,  # noqa: S608
+        {
+            "rows": as_array(batch),
+            "wrong": [row["id"] for row in wrong],
+            "from_github": list(FetchRun.FROM_GITHUB),
+        },
+    )
 
 
 def _hold_fetched_issues(cursor: Any, user: User) -> None:
@@ -309,16 +364,8 @@ def _hold_issues_of_others(cursor: Any, user: User) -> None:
     cursor.execute("INSERT INTO issues_of_others SELECT unnest(%s::bigint[]) ON CONFLICT DO NOTHING", [read])
 
 
-def _withheld(cursor: Any, values: Mapping[str, Any]) -> str:
-    cursor.execute(
-        """
-        SELECT i.id FROM json_populate_recordset(NULL::ingest_snapshot, %(rows)s) AS r
-        JOIN map_issues m ON m.old = r.issue_id JOIN fetched_issues f ON f.id = m.new
-        JOIN ingest_issue i ON i.id = m.new
-        WHERE NOT EXISTS (SELECT FROM map_snapshots s WHERE s.old = r.id) LIMIT 1
-        """,
-        values,
-    )
+def _withheld(cursor: Any) -> str:
+    cursor.execute("SELECT issue FROM told_states WHERE is_fetched AND new IS NULL LIMIT 1")
     row = cursor.fetchone()
     return Issue.objects.select_related("repository").get(pk=row[0]).identifier if row else ""
 
@@ -333,19 +380,20 @@ def store_closing_changes(user: User, lines: Iterable[bytes]) -> None:
         _hold_issues_of_others(cursor, user)
         for batch in batches(lines):
             cursor.execute(
-                """
+                f"""
                 INSERT INTO ingest_closingchange (issue_id, kind, identifier, number, title, html_url, author_login,
                     created_at, merged_at, additions, deletions, n_files, paths, path_additions, path_deletions, closes)
                 SELECT i.id, r.kind, r.identifier, r.number, r.title,
-                    CASE WHEN r.html_url ~ '^https?://' THEN r.html_url ELSE '' END, r.author_login, r.created_at,
-                    r.merged_at, r.additions, r.deletions, r.n_files, r.paths, coalesce(r.path_additions, '{}'),
-                    coalesce(r.path_deletions, '{}'), coalesce(r.closes, true)
+                    {OWN_ADDRESS.format("r.html_url")}, r.author_login, r.created_at,
+                    r.merged_at, r.additions, r.deletions, r.n_files, r.paths, coalesce(r.path_additions, '{{}}'),
+                    coalesce(r.path_deletions, '{{}}'), coalesce(r.closes, true)
                 FROM json_populate_recordset(NULL::ingest_closingchange, %s) AS r
                 JOIN map_issues m ON m.old = r.issue_id JOIN ingest_issue i ON i.id = m.new
+                JOIN ingest_repository home ON home.id = i.repository_id
                 WHERE (i.id IN (SELECT id FROM made_issues) OR NOT i.changes_known)
                     AND i.id NOT IN (SELECT id FROM issues_of_others) AND r.kind IN ('pull_request', 'commit')
                 ORDER BY r.id ON CONFLICT (issue_id, identifier) DO NOTHING
-                """,
+                """,  # noqa: S608
                 [as_array(batch)],
             )
         cursor.execute(

@@ -8,13 +8,14 @@ from django.shortcuts import render
 
 from ingest import queries
 from ingest.access import get_issue
-from ingest.errors import Invalid
+from ingest.errors import Invalid, NotFound
 from ingest.models import Issue, Snapshot, Viewer
 from ingest.threads import ThreadPart, snapshot_lines, thread_part
 from ingest.views.paging import parse_key
 
 PAGE_ROWS = 50
 REPOSITORIES_SHOWN = 500
+LONGEST_KEY = 84
 ASKED = ("repository", "state", "label", "search", "changes", "presence")
 
 
@@ -96,17 +97,18 @@ def issue(request: HttpRequest, owner: str, name: str, number: int, host: str = 
 @login_required
 def issue_comments(request: HttpRequest, owner: str, name: str, number: int, host: str = "") -> HttpResponse:
     """The next part of a thread, to be set in where its link stood."""
-    at = request.GET.get("snapshot", "")[:64]
+    at = request.GET.get("snapshot", "")[:LONGEST_KEY]
     found = get_issue(request.user, f"{host}/{owner}/{name}" if host else f"{owner}/{name}", number, at=at)
-    shown = _snapshot(request.user, found, at) or found.current_snapshot
-    assert shown is not None
+    shown = _snapshot(request.user, found, at) if at else found.current_snapshot
+    if shown is None:
+        raise NotFound(f"{found.identifier} has no such snapshot.")
     part = thread_part(shown, parse_key(request.GET.get("after")) or 0)
     return render(request, "ingest/_comments.html", _thread(found, shown, part))
 
 
 def _thread(issue: Issue, snapshot: Snapshot, part: ThreadPart) -> dict[str, Any]:
     place = issue.get_absolute_url()
-    chosen = "" if snapshot.pk == issue.current_snapshot_id else f"snapshot={snapshot.sha256[:12]}"
+    chosen = "" if snapshot.pk == issue.current_snapshot_id else f"snapshot={snapshot.key}"
     return {
         "issue": issue,
         "snapshot": snapshot,
@@ -118,14 +120,9 @@ def _thread(issue: Issue, snapshot: Snapshot, part: ThreadPart) -> dict[str, Any
     }
 
 
-def _snapshot(user: Viewer, issue: Issue, sha256: str | None) -> Snapshot | None:
-    """One that the user may read, by its SHA-256 or the beginning of it; the current one without a query."""
-    wanted = (sha256 or "")[:64]
-    if not wanted:
-        return None
-    if issue.current_snapshot and issue.current_snapshot.sha256.startswith(wanted):
-        return issue.current_snapshot
-    found: Snapshot | None = issue.snapshots.visible_to(user).filter(sha256__startswith=wanted).first()
+def _snapshot(user: Viewer, issue: Issue, name: str | None) -> Snapshot | None:
+    """One that the user may read, by its key, its SHA-256 or the beginning of that; see `SnapshotQuerySet.named`."""
+    found: Snapshot | None = issue.snapshots.named(user, name[:LONGEST_KEY]) if name else None
     return found
 
 

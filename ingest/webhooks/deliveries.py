@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from ingest.errors import FetchFailed, RowError
@@ -31,7 +30,6 @@ BECAME_PRIVATE = (
     "Someone named in FETCHERS can fetch it again. Then it becomes private here, too, and this run can be "
     "continued."
 )
-FROM_GITHUB = Q(current_snapshot__run__kind__in=[FetchRun.Kind.GITHUB, FetchRun.Kind.WEBHOOK])
 
 
 def take_in(run: FetchRun) -> None:
@@ -117,8 +115,8 @@ def _relabel(run: FetchRun, news: LabelNews) -> None:
     """A new snapshot for each issue that has the label, in batches; goes on after the last one stored."""
     while True:
         after = run.cursor.get(LABELS_KEY, 0)
-        labeled = Issue.objects.filter(
-            FROM_GITHUB, repository=run.repository, current_snapshot__github_labels__contains=[news.old], pk__gt=after
+        labeled = Issue.objects.told_by_github().filter(
+            repository=run.repository, current_snapshot__github_labels__contains=[news.old], pk__gt=after
         )
         ids = list(labeled.order_by("pk").values_list("pk", flat=True)[:BATCH_ISSUES])
         if not ids:
@@ -132,5 +130,6 @@ def _relabel(run: FetchRun, news: LabelNews) -> None:
 
 def _known(run: FetchRun, number: int) -> IssueRecord | None:
     """What GitHub last said of the issue: a message adds nothing to what a file said."""
-    ids = Issue.objects.filter(FROM_GITHUB, repository=run.repository, number=number).values_list("pk", flat=True)
+    told = Issue.objects.told_by_github().filter(repository=run.repository, number=number)
+    ids = told.values_list("pk", flat=True)
     return next(iter(known_records(ids).values()), None)

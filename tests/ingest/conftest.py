@@ -32,3 +32,12 @@ def take(db: None, settings: Any, tmp_path: Any) -> Callable[..., "FetchRun"]:
         return run
 
     return take
+
+
+@pytest.fixture(params=["token", "no token"])
+def way(request: Any, github: Any, settings: Any) -> str:
+    """A test runs twice: with a token, which GraphQL asks for, and without one."""
+    if request.param == "token":
+        github.tokens = {"t"}
+        settings.GITHUB_TOKENS = ["t"]
+    return str(request.param)

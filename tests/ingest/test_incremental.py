@@ -16,14 +16,6 @@ from tests.ingest.stored_rows import counts
 pytestmark = [pytest.mark.django_db, pytest.mark.github]
 
 
-@pytest.fixture(params=["token", "no token"])
-def way(request: Any, github: Any, settings: Any) -> str:
-    if request.param == "token":
-        github.tokens = {"t"}
-        settings.GITHUB_TOKENS = ["t"]
-    return str(request.param)
-
-
 @pytest.fixture
 def again(world: Any, fetch: Any) -> Any:
     """Fetches what changed, as at GitHub's present time."""

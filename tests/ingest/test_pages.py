@@ -68,6 +68,15 @@ def test_a_file_is_uploaded_and_its_refused_rows_are_listed(ann):
     assert "{bad &lt;b&gt;row&lt;/b&gt;" in page
 
 
+def test_a_formula_leads_to_the_page_that_was_last_told_of_its_issue(ann):
+    upload(ann, lines(1, body="$a_1$", comments=[{"body": "$b_1$"}], html_url="https://github.com/o/r/issues/1"))
+    run_steps.work(FetchRun.objects.get().pk)
+    assert ann.get("/issues/o/r/1/").content.decode().count('"https://github.com/o/r/issues/1"') == 3
+    Issue.objects.update(page_url="https://github.com/o/s/issues/7?a=1&b=2")
+    page = ann.get("/issues/o/r/1/").content.decode()
+    assert page.count('"https://github.com/o/s/issues/7?a=1&amp;b=2"') == 3
+
+
 def test_many_refusals_come_in_pages(ann):
     answer = upload(ann, b"\n".join(b"{bad" for _ in range(120)))
     run_steps.work(FetchRun.objects.get().pk)
@@ -231,8 +240,8 @@ def test_a_long_thread_comes_in_parts_forth_and_back(ann, take):
 def test_the_next_comments_are_those_of_the_snapshot_that_is_read(ann, take):
     take([thread(60)])
     take([thread(61, title="Other")])
-    older = ann.get("/issues/o/r/1/").context["snapshots"][1].snapshot.sha256[:12]
-    page = ann.get(f"/issues/o/r/1/?snapshot={older}").content.decode()
+    older = ann.get("/issues/o/r/1/").context["snapshots"][1].snapshot.key
+    page = ann.get(f"/issues/o/r/1/?snapshot={older[:12]}").content.decode()
     assert f"/issues/o/r/1/comments/?snapshot={older}&amp;after=50" in page
     part = ann.get(f"/issues/o/r/1/comments/?snapshot={older}&after=50").content.decode()
     assert "60 of 60" in part and "Said 61." not in part
@@ -266,7 +275,7 @@ def test_a_page_of_many_differences_shows_the_first_and_says_how_many_are_left_o
             comment["body"] += f" {n}"
         take([changed])
     new, old = (line.snapshot.sha256[:12] for line in ann.get("/issues/o/r/1/").context["snapshots"])
-    with assert_queries(9):
+    with assert_queries(10):
         page = ann.get(f"/issues/o/r/1/?from={old}&to={new}").content.decode()
     assert page.count("difference-comment-") == 2 * 100
     for words in (

@@ -21,14 +21,6 @@ from tests.github import File, made_up
 pytestmark = [pytest.mark.django_db, pytest.mark.github]
 
 
-@pytest.fixture(params=["token", "no token"])
-def way(request: Any, github: Any, settings: Any) -> str:
-    if request.param == "token":
-        github.tokens = {"t"}
-        settings.GITHUB_TOKENS = ["t"]
-    return str(request.param)
-
-
 def work(run: FetchRun) -> FetchRun:
     FetchRun.objects.filter(pk=run.pk, state="waiting").update(waiting_until=timezone.now())
     runs.pick_up()

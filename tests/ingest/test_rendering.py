@@ -354,3 +354,12 @@ def test_very_long_html_is_not_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -
 def test_the_cache_tells_repositories_apart() -> None:
     text = "#1 " * 1_000
     assert render_markdown(text, "a/b") != render_markdown(text, "c/d")
+
+
+@pytest.mark.django_db
+def test_the_end_of_an_address_does_not_pass_for_the_beginning_of_a_text() -> None:
+    text = "Not a crash.\n" + "word " * 500
+    address = "https://github.com/a/b/issues/2"
+    first, rest = text.split("\n", 1)
+    render_markdown(rest, "a/b", address=f"{address}\n{first}")
+    assert "Not a crash." in render_markdown(text, "a/b", address=address)

@@ -228,7 +228,8 @@ def _snapshot_read(assignment: Assignment, body: Mapping[str, object], fields: d
         since = max(assignment.round.opened_at or assignment.round.created_at, assignment.rater.created_at)
         own = Annotation.objects.filter(pk=assignment.current_id or 0).order_by().values("snapshot")
         states = states_of_members(item, since) | Snapshot.objects.filter(pk__in=own)
-        found = states.filter(sha256=named.lower()).values_list("pk", flat=True).first()
+        known = set(states.filter(sha256=named.lower()).values_list("pk", flat=True))
+        found = item.snapshot_id if item.snapshot_id in known else max(known, default=None)
     if found is None:
         fields["snapshot"] = [
             "The study has not pinned this snapshot of the issue. Send `snapshot` of the issue that was "

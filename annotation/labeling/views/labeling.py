@@ -232,7 +232,7 @@ def issue_html(snapshot: Snapshot) -> SafeString:
     comments, part = first_part(snapshot)
     context["comments"] = comments
     if part:
-        place = f"{issue.get_absolute_url()}{{}}?snapshot={snapshot.sha256}&"
+        place = f"{issue.get_absolute_url()}{{}}?snapshot={snapshot.key}&"
         context |= {"part": part, "part_url": place.format(""), "comments_url": place.format("comments/")}
     html = render_to_string("ingest/_issue.html", context)
     if len(html) <= CACHED_MOST:
