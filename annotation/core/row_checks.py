@@ -1,6 +1,7 @@
 """Row checks: single values and JSON columns that come from a file of someone else."""
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -45,19 +46,26 @@ def is_number(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d(:\d\d)?)", re.ASCII)
+
+
 def is_time(value: Any) -> bool:
-    """Whether it is a time of a year within bounds, as `datetime.fromisoformat` reads it."""
+    """Whether it is a time of a year within bounds, in a form of which Python and PostgreSQL read the same."""
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+        found = datetime.fromisoformat(value) if isinstance(value, str) and _TIME.fullmatch(value) else None
     except ValueError:
         return False
     return found is not None and FIRST_YEAR <= found.year <= LAST_YEAR
 
 
-def is_no_later_than_tomorrow(value: Any) -> bool:
-    """Whether a time is at most a day ahead, as clocks and time zones may be."""
-    found = parse_datetime(value) if isinstance(value, str) else None
-    return found is not None and (found.replace(tzinfo=found.tzinfo or UTC) <= timezone.now() + timedelta(days=1))
+def is_at_most_ahead(ahead: timedelta) -> Check:
+    """A time that is no further in the future, as clocks may be."""
+
+    def check(value: Any) -> bool:
+        found = parse_datetime(value) if isinstance(value, str) else None
+        return found is not None and found.replace(tzinfo=found.tzinfo or UTC) <= timezone.now() + ahead
+
+    return check
 
 
 def is_day(value: Any) -> bool:

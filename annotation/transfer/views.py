@@ -187,5 +187,5 @@ def join(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     except ConcordError as error:
         messages.error(request, " ".join(each for one in error.fields.values() for each in one) or error.message)
     else:
-        messages.success(request, f"{member.display_name} is now {member.code or 'a member'} of this study.")
+        messages.success(request, f"{member.signed_name} is now {member.code or 'a member'} of this study.")
     return redirect("members", slug)

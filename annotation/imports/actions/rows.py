@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.assignments.actions.states_and_leases import submit_imported
-from annotation.assignments.queries import read_elsewhere, rounds_elsewhere, unblinded_among
+from annotation.assignments.queries import counted_third, read_elsewhere, rounds_elsewhere, unblinded_among
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.imports.sheets import ReadAnswer, ReadDecision
@@ -108,6 +108,7 @@ class RoundWriter:
     _places: dict[int, RoundItem] = field(default_factory=dict)
     _raters: dict[int, RoundRater] = field(default_factory=dict)
     _of_round: set[int] = field(default_factory=set)
+    _third: dict[int, tuple[int, int]] = field(default_factory=dict)
     _could_read: set[int] = field(default_factory=set)
     _read_elsewhere: dict[int, set[int]] = field(default_factory=dict)
     _marked: set[str] = field(default_factory=set)
@@ -116,6 +117,7 @@ class RoundWriter:
         last = RoundItem.objects.filter(round=self.round_).order_by("-position").values_list("position", flat=True)
         self._position = last.first() or 0
         self._raters = {row.rater_id: row for row in RoundRater.objects.filter(round=self.round_)}
+        self._third = {} if self.is_new else counted_third(self.round_)
 
     def mark_unblinded(self, members: Sequence[Membership], items: Collection[int]) -> None:
         """Marks those of these members who could read answers given in Concord: who joins now as a rater who could.
@@ -138,7 +140,7 @@ class RoundWriter:
         self._could_read = unblinded_among(self.round_, members, rows) - before
         for pk in self._could_read:
             if pk not in rows or rows[pk].left_at is not None:
-                rows.setdefault(pk, RoundRater(round=self.round_, rater_id=pk)).unblinded = True
+                self._row(pk).unblinded = True
 
     @property
     def marked(self) -> list[str]:
@@ -148,7 +150,7 @@ class RoundWriter:
     def start_unblinded(self, members: Sequence[Membership]) -> None:
         """Marks raters of a new round who were not blind where its answers were given."""
         for member in members:
-            self._rater(member).unblinded = True
+            self._row(member.pk).unblinded = True
 
     def write(self, items: Sequence[Item], answers: Sequence[NewAnswer], decisions: Sequence[NewDecision]) -> None:
         """Stores the answers and decisions of these items; places are given in the order of `items`."""
@@ -185,7 +187,7 @@ class RoundWriter:
         never_blind = {pk for pk, row in self._raters.items() if row.unblinded}
         found: list[_Place] = []
         for answer in answers:
-            row = self._rater(answer.rater)
+            row = self._row(answer.rater.pk)
             assignment = answer.assignment
             could_read = answer.rater.id in self._could_read | self._read_elsewhere.get(answer.item.id, set())
             if could_read:
@@ -204,15 +206,19 @@ class RoundWriter:
                 found.append(_Place(next(numbers), is_blind, slot, row.n_assigned, is_unblinded))
                 continue
             if assignment.state not in Assignment.FINISHED:
-                row.n_assigned += submit_imported(assignment, slot)
+                is_back = submit_imported(assignment, slot)
+                # In a pool the count includes what was withdrawn.
+                row.n_assigned += is_back and self.round_.mode == Round.Mode.PLANNED
                 row.n_finished += 1
             found.append(_Place(assignment.pk, is_blind and not assignment.unblinded))
         return found
 
-    def _rater(self, rater: Membership) -> RoundRater:
-        if rater.id not in self._raters:
-            self._raters[rater.id] = RoundRater(round=self.round_, rater=rater)
-        return self._raters[rater.id]
+    def _row(self, rater: int) -> RoundRater:
+        """The row of a rater (by the membership's id): a new one counts what they are asked as a third rater, too."""
+        if rater not in self._raters:
+            n, n_done = self._third.get(rater, (0, 0))
+            self._raters[rater] = RoundRater(round=self.round_, rater_id=rater, n_assigned=n, n_finished=n_done)
+        return self._raters[rater]
 
     def _answer(self, answers: Sequence[NewAnswer]) -> None:
         """Stores answers, then the assignments that point to them, then their ratings, for triggers to compare."""
@@ -368,6 +374,15 @@ def _with_answers_of_concord(rounds: Iterable[Round]) -> set[int]:
 
 
 def _takes_a_slot(answer: NewAnswer) -> bool:
-    """Whether the item needs a slot more: not where the rater was given it before and has it still, or holds none."""
-    is_there = answer.assignment is not None and answer.assignment.state != Assignment.State.WITHDRAWN
-    return not is_there and not answer.is_beside
+    """Whether the item needs a slot more: not where the rater was given it before and has it still, or holds none.
+
+    Who is asked about the item as a third rater becomes one of its raters, as if they had not been asked: or else what
+    the sheet adds would show whether they were, and so whether others differ.
+    """
+    if answer.is_beside:
+        return False
+    there = answer.assignment
+    if there is None or there.state == Assignment.State.WITHDRAWN:
+        return True
+    is_asked = kind_of(there.slot, answer.rater.kind) == Assignment.Kind.THIRD
+    return is_asked and there.state in Assignment.UNFINISHED

@@ -42,5 +42,11 @@ class Command(ConcordCommand):
         self.stdout.write(f"{report['study']}: {held}, owned by {owner}")
         self.stdout.write(f"new on this server: {report['new_issues']} of {plural(report['issues'], 'issue')}")
         for each in report["taxonomies"]:
-            came = "imported" if each["is_new"] else "already here"
+            came = (
+                "imported"
+                if each["is_new"]
+                else "already here"
+                if each["is_own"]
+                else "already here, others maintain it"
+            )
             self.stdout.write(f"taxonomy {each['here']}: {came}")

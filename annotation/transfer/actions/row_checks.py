@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import cache, partial
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection
 from django.db.models import (
+    BooleanField,
     CharField,
     DateField,
     DateTimeField,
     FloatField,
+    ForeignKey,
     IntegerField,
     JSONField,
     Model,
@@ -36,10 +39,10 @@ from annotation.core.row_checks import (
     both_of,
     either_of,
     is_anything,
+    is_at_most_ahead,
     is_day,
     is_empty_mapping,
     is_from_to,
-    is_no_later_than_tomorrow,
     is_number,
     is_text,
     is_time,
@@ -245,18 +248,19 @@ NAMES = (
 )
 FORMATS = {form for each in FILES.values() for form in each.formats}
 
-SOURCE_TIMES = [
-    ("issues", "updated_at"),
-    ("issues", "checked_at"),
-    *[("snapshots", name) for name in ("created_at", "updated_at", "closed_at")],
-]
-"""Times that would keep out what GitHub says later, if they were in the future."""
+ENDS = frozenset({"ends_at", "expires_at", "lease_until", "away_until"})
+"""Columns of times until which something holds. All others are over: one in the future would stay the newest for years,
+so that nothing that GitHub says were newer, and no export newer than the study.
+"""
+OF_SOURCES = ("issues", "comments", "snapshots", "closingchanges")
+"""Tables of what GitHub or an upload told, whose times an upload may have a day ahead."""
 CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
     **dict.fromkeys(NAMES, (is_visible, "contains characters that are invisible or change the direction of the text")),
     **dict.fromkeys(
         [("remark", "text"), ("annotation", "memo"), ("proposal", "memo"), ("rating", "text")],
         (partial(_is_text_of, LONGEST_TEXT), f"a text of more than {LONGEST_TEXT:,} characters"),
     ),
+    ("membership", "roles"): (bool, "no role"),
     ("membership", "code"): (_is_code, "not a code of a rater (R and a number)"),
     ("taxonomy", "slug"): (is_key, "not a slug"),
     ("repositories", "host"): (is_host, "not a host"),
@@ -266,7 +270,6 @@ CHECKS: Mapping[tuple[str, str], tuple[Check, str]] = {
         both_of(list_of(partial(_is_text_of, LABEL_CHARACTERS)), _are_few_labels),
         f"more than {LABELS_MAX:,} GitHub labels, or one of more than {LABEL_CHARACTERS} characters",
     ),
-    **dict.fromkeys(SOURCE_TIMES, (is_no_later_than_tomorrow, "a time in the future")),
     ("export", "state"): (
         one_of(set(Export.State.values) - set(Export.AT_WORK)),
         "a job that is still running, which has no file",
@@ -305,8 +308,14 @@ def _has_preview(row: Mapping[str, Any]) -> bool:
     return row.get("state") not in (Plan.State.DONE, Plan.State.UNDONE) or row.get("preview") != {}
 
 
+def _has_name(row: Mapping[str, Any]) -> bool:
+    """Whether a person has a user name, or one of another server: by it pages tell that a study file names them."""
+    return bool(str(row.get("elsewhere") or row.get("username") or "").strip())
+
+
 ROW_CHECKS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool], str]] = {
     "auditevent": ("detail", _is_detail, "other keys or values than its verb has"),
+    "people": ("username", _has_name, "no name"),
     "plan": ("preview", _has_preview, "no counts, though the migration was run"),
 }
 """By table, what hangs on two columns of a row: the column that is named, the check, and what is there."""
@@ -344,12 +353,15 @@ def _checks(table: str) -> tuple[tuple[str, Check, str], ...]:
     for column in columns:
         if each := of_column(table, column):
             found.append((column.column, *each))
+        if isinstance(column, DateTimeField) and column.column not in ENDS:
+            ahead = timedelta(days=1) if table in OF_SOURCES else timedelta(minutes=10)
+            found.append((str(column.column), is_at_most_ahead(ahead), "a time in the future"))
         if (table, column.column) in CHECKS:
             found.append((column.column, *CHECKS[table, column.column]))
     return tuple(found)
 
 
-def _largest(table: str, column: "IntegerField[Any, Any]") -> int:
+def _largest(table: str, column: Any) -> int:
     """What a number may be: of a study or taxonomy half of what the column holds, for many are counted up from."""
     most: int = connection.ops.integer_field_range(column.get_internal_type())[1]
     is_counted_up = (table not in AROUND or table.startswith("taxonomy")) and column.name != "seed"
@@ -377,11 +389,15 @@ def of_column(table: str, column: Any) -> tuple[Check, str] | None:
         return SHAPES[table, str(column.column)], "not in the form that Concord writes"
     if isinstance(column, SlugField):
         return None  # a study gets the slug that is asked for, a taxonomy's is in CHECKS
+    if isinstance(column, BooleanField):
+        return is_yes_or_no, "neither true nor false"
     if isinstance(column, FloatField):
         return is_number, "not a number"
     if isinstance(column, IntegerField):
         most = _largest(table, column)
         return partial(_is_whole_to, most), f"not a whole number up to {most:,}"
+    if isinstance(column, ForeignKey):
+        return partial(_is_whole_to, _largest(table, column.target_field)), "not the ID of a row"
     if isinstance(column, CharField | TextField):
         most = MOST_SIGNS_AROUND if table in AROUND else MOST_SIGNS
         return partial(_is_text_of, most), f"not a text of at most {most:,} characters"

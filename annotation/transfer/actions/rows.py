@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 from django.db import DataError, IntegrityError, connection
-from django.db.models import ForeignKey, Model, Q
+from django.db.models import Exists, ForeignKey, Model, OuterRef, Q
 from django.db.models.expressions import RawSQL
 from django.utils.dateparse import parse_datetime
 from psycopg2.extensions import adapt
@@ -31,6 +31,7 @@ from annotation.models import (
     Sample,
     Study,
 )
+from annotation.models.assignment_kinds import RATERS, is_rater_sql
 from annotation.studies.actions.primary import wrong_in_brought
 from annotation.studies.actions.studies import wrong_words
 from annotation.transfer.actions.row_checks import check_row
@@ -63,6 +64,26 @@ WITHHELD = (
     "The study reads {} in another state than is stored here. Its repository was fetched from GitHub, and files of "
     "those who may not fetch with this server's tokens add no state to it. Ask someone named in FETCHERS to import it."
 )
+COUNT_AGAIN = f"""
+UPDATE annotation_roundrater w SET n_assigned = greatest(w.n_assigned, held.n),
+    n_finished = greatest(w.n_finished, held.n_done)
+FROM (
+    SELECT a.round_id, a.rater_id, count(*) FILTER (WHERE r.mode <> %(planned)s OR a.state <> %(withdrawn)s) AS n,
+        count(*) FILTER (WHERE a.state = ANY(%(finished)s)) AS n_done
+    FROM annotation_assignment a JOIN annotation_round r ON r.id = a.round_id
+    WHERE r.study_id = %(study)s GROUP BY a.round_id, a.rater_id) held
+WHERE held.round_id = w.round_id AND held.rater_id = w.rater_id
+    AND (w.n_assigned < held.n OR w.n_finished < held.n_done);
+UPDATE annotation_rounditem p SET n_free = least(p.n_free, given.n_left), n_aside = least(p.n_aside, given.n_left)
+FROM (
+    SELECT p.id, greatest(p.n_raters - count(a.id), 0) AS n_left
+    FROM annotation_rounditem p JOIN annotation_round r ON r.id = p.round_id
+    LEFT JOIN annotation_assignment a ON a.round_id = p.round_id AND a.item_id = p.item_id
+        AND {is_rater_sql("a")} AND a.state <> %(withdrawn)s
+    WHERE r.study_id = %(study)s AND (p.n_free > 0 OR p.n_aside > 0) GROUP BY p.id) given
+WHERE given.id = p.id AND (p.n_free > given.n_left OR p.n_aside > given.n_left);
+"""  # noqa: S608
+"""Corrects counts of raters and free slots that can't be: someone who leaves would bring them below 0 or above all."""
 NO_MIGRATION = (
     "The table round contains relabeling rounds that no row of the table plan names in its column worklist_id: round "
     "{}. Only a migration makes a relabeling round. Export the study again where it comes from, and import that file "
@@ -178,6 +199,10 @@ class _RowImport:
             if table.model is Annotation:
                 self._allot(study_rows.tables()["assignment"])
             self._table(table, study)
+        with connection.cursor() as cursor:
+            told: dict[str, Any] = {"study": study.pk, "planned": str(Round.Mode.PLANNED)}
+            told |= {"finished": list(map(str, Assignment.FINISHED)), "withdrawn": str(Assignment.State.WITHDRAWN)}
+            cursor.execute(COUNT_AGAIN, told)
         over = Round.objects.filter(study=study).exclude(state=Round.State.OPEN)
         over.update(ruled_until=newest_annotation())
         if Sample.objects.filter(study=study, frame__contains=[NOWHERE]).exists():
@@ -220,6 +245,15 @@ class _RowImport:
         if made.exclude(worklist__kind=Round.Kind.RELABEL).exists():
             raise rejection("The table plan names, in column worklist_id, a round that is no relabeling round.")
         self.at = "roundrater"
+        if RoundRater.objects.filter(Q(rater__code="") | Q(rater__code=None), round__study=study).exists():
+            raise rejection("The table roundrater contains a rater who has no code in the table membership.")
+        if Assignment.objects.filter(Q(rater__code="") | Q(rater__code=None), round__study=study).exists():
+            raise rejection("The table assignment contains a rater who has no code in the table membership.")
+        held = Assignment.objects.filter(RATERS, round__study=study).exclude(state=Assignment.State.WITHDRAWN)
+        rater = RoundRater.objects.filter(round=OuterRef("round"), rater=OuterRef("rater"))
+        still_there = Exists(rater.filter(left_at__isnull=True))
+        if held.filter(~Exists(rater) | Q(state__in=Assignment.UNFINISHED) & ~still_there).exists():
+            raise rejection("The table roundrater lacks a rater who has items in the table assignment, or they left.")
         came = RoundRater.objects.filter(round__study=study, admission__isnull=False)
         if not all(isinstance(each, dict) and "how" in each for each in came.values_list("admission", flat=True)):
             raise rejection("The table roundrater contains an admission that can't be read.")
@@ -288,7 +322,7 @@ class _RowImport:
             self.people[old] = self.people[current]
 
     def _fill_people(self) -> None:
-        shown = {each.pk: each.display_name for each in User.objects.filter(pk__in=list(self.people.values()))}
+        shown = {each.pk: each.kept_name for each in User.objects.filter(pk__in=list(self.people.values()))}
         with connection.cursor() as cursor:
             for old, new in self.people.items():
                 cursor.execute("INSERT INTO map_people VALUES (%s, %s, %s)", [old, new, shown[new]])
@@ -318,7 +352,9 @@ class _RowImport:
                 is_further=row["id"] in here or row["id"] not in (study_row["taxonomy_id"], screening),
             )
             here[row["id"]], known = found, known | ids
-            self.stored.taxonomies.append({"there": row["slug"], "here": found.slug, "is_new": is_new})
+            is_own = found.maintainers.filter(pk=self.user.pk).exists()
+            told = {"there": row["slug"], "here": found.slug, "is_new": is_new, "is_own": is_own}
+            self.stored.taxonomies.append(told)
         self._map("map_taxonomyversion", known.items())
         by_key = ids_by_key(known)
         dimensions = {

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from django.db.models import ForeignKey, ManyToOneRel, Max, Model, QuerySet
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.assignments.queries import READ
@@ -201,13 +202,16 @@ def counts(study: Study, user: User | None = None) -> dict[str, int]:
 
 
 def newest_change(study: Study) -> Any:
-    """When the study changed last; exports, downloads, reading, drafts and inboxes are no change. A query a table."""
-    found = []
+    """When the study changed last; exports, downloads, reading, drafts and inboxes are no change. A query a table.
+
+    A time in the future, which only a file can have brought, says nothing: no export would be newer.
+    """
+    found, now = [], timezone.now()
     for table in study_tables():
         times = [each.name for each in columns_of(table.model) if getattr(each, "auto_now_add", False)]
         if not times or table.model in TELLS_NOTHING_NEW:
             continue
-        rows = table.rows(study).order_by()
+        rows = table.rows(study).filter(**{f"{times[0]}__lte": now}).order_by()
         if table.model is AuditEvent:
             rows = rows.exclude(verb__startswith="export ").exclude(verb__in=(AuditEvent.DOWNLOADED, READ))
         found.append(rows.aggregate(newest=Max(times[0]))["newest"])

@@ -11,11 +11,13 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
+from annotation.assignments.queries import rounds_to_rate_blind
 from annotation.core.errors import ConcordError
 from annotation.exports.actions import request_export
 from annotation.exports.jobs import EXPORTS
 from annotation.imports.actions.ratings import import_ratings
-from annotation.models import Export, Round, Study
+from annotation.models import Assignment, Export, Membership, Round, RoundItem, RoundRater, Study
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.transfer import study_file
 from annotation.transfer.actions import row_checks, study_import
 from annotation.transfer.queries import rows as study_rows
@@ -35,10 +37,14 @@ pytestmark = pytest.mark.django_db
 FAR = "20000-01-01T00:00:00+00:00"
 HIDDEN = "Ada\u202e"
 FORGED: list[tuple[str, dict[str, Any]]] = [
+    ("membership", {"roles": []}),
+    ("membership", {"formerly_id": True}),
+    ("membership", {"user_id": 2**63}),
     ("taxonomy", {"slug": "bad slug/x"}),
     ("taxonomy", {"title": HIDDEN}),
     ("taxonomyversion", {"published_at": FAR}),
     ("people", {"first_name": HIDDEN}),
+    ("people", {"username": " ", "first_name": "Vic"}),
     ("membership", {"code": HIDDEN}),
     ("membership", {"roles": ["king"]}),
     ("repositories", {"host": "h/h"}),
@@ -47,6 +53,9 @@ FORGED: list[tuple[str, dict[str, Any]]] = [
     ("issues", {"updated_at": FAR}),
     ("issues", {"added_at": "infinity"}),
     ("snapshots", {"fetched_at": "0900-01-01T00:00:00Z"}),
+    ("snapshots", {"comments_known": "false"}),
+    ("snapshots", {"created_at": "2024-01-01T00:00:30.1234567+00:00"}),
+    ("snapshots", {"created_at": "2024-01-01T00:00:30"}),
     ("study", {"created_at": FAR}),
     ("study", {"primary": {"symptom": 5}}),
     ("study", {"primary": {"symptom": {"coefficient": "nope"}}}),
@@ -60,6 +69,7 @@ FORGED: list[tuple[str, dict[str, Any]]] = [
     ("round", {"label": HIDDEN}),
     ("round", {"kind": "screening"}),
     ("roundrater", {"admission": {"how": "reached", "at": 5}}),
+    ("membership", {"code": None}),
     ("rounditem", {"asked": {"a": 1}}),
     ("item", {"attributes": [1]}),
     ("item", {"identifier": HIDDEN}),
@@ -81,6 +91,46 @@ def forged(table: str, **columns: Any) -> Callable[[dict[str, bytes]], None]:
         entries[study_file.path_of(table)] = b"".join(json.dumps(row | columns).encode() + b"\n" for row in rows)
 
     return change
+
+
+def test_a_third_rater_from_outside_the_round_has_a_code() -> None:
+    study = make.study(raters=("bob", "carol", "zed"))
+    round_ = make.rate(make.open_round(study, 1, raters=("bob", "carol")), "item bob carol\n1 crash hang")
+    ask_third_rater(seat=make.owner_seat(study), round_=round_, item=round_.round_items.get().item, rater="zed")
+    asked = Assignment.objects.get(slot=None)
+
+    def without_code(entries: dict[str, bytes]) -> None:
+        rows = [json.loads(line) for line in entries[study_file.path_of("membership")].splitlines()]
+        rows = [row | {"code": None} if row["id"] == asked.rater_id else row for row in rows]
+        entries[study_file.path_of("membership")] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    assert bring(brought(study), "honest")
+    with pytest.raises(ConcordError, match="assignment contains a rater who has no code"):
+        bring(changed(brought(study), without_code, honest=True))
+    Membership.objects.filter(pk=asked.rater_id).update(code="")
+    assert make.seat(study, "zed").arbitrated
+
+
+@pytest.mark.parametrize("left_at", [None, "2024-01-01T00:00:00+00:00"])
+def test_who_has_items_in_a_round_is_one_of_its_raters(left_at: str | None) -> None:
+    """Or else an owner who reads its answers could take the place of the name, and rate unmarked."""
+    study = make.study(raters=("bob", "carol"))
+    round_ = make.rate(make.open_round(study, 2), "item carol\n1 crash")
+    bob = make.member(study, "bob")
+
+    def without_row(entries: dict[str, bytes]) -> None:
+        path = study_file.path_of("roundrater")
+        rows = [json.loads(line) for line in entries[path].splitlines()]
+        kept = [row for row in rows if row["rater_id"] != bob.pk]
+        left = [row | {"left_at": left_at} for row in rows if row["rater_id"] == bob.pk and left_at]
+        entries[path] = b"".join(json.dumps(row).encode() + b"\n" for row in kept + left)
+
+    assert bring(brought(study), "honest")
+    with pytest.raises(ConcordError, match="roundrater lacks a rater who has items"):
+        bring(changed(brought(study), without_row, honest=True))
+    row = RoundRater.objects.filter(round=round_, rater=bob)
+    row.update(left_at=left_at) if left_at else row.delete()
+    assert rounds_to_rate_blind(bob) == [round_]
 
 
 def bring(file: io.BytesIO, slug: str = "forged", name: str = "mallory") -> Study:
@@ -117,6 +167,19 @@ def test_a_file_with_an_unknown_column_leaves_nothing() -> None:
     file = changed(brought(small()), forged("study", zzz=[{}]), honest=True)
     with pytest.raises(ConcordError, match="Table study, row 1: unknown column “zzz”"), transaction.atomic():
         bring(file)
+
+
+def test_counts_by_which_nobody_could_be_withdrawn_are_corrected() -> None:
+    study = make.study()
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang")
+    file = brought(study)
+    told = [list(RoundRater.objects.order_by("pk").values_list("n_assigned", "n_finished"))]
+    file = changed(file, forged("roundrater", n_assigned=0, n_finished=0), honest=True)
+    stored = bring(changed(file, forged("rounditem", n_free=2, n_aside=2), honest=True), name="olga")
+    rows = RoundRater.objects.filter(round__study=stored)
+    told.append(list(rows.order_by("pk").values_list("n_assigned", "n_finished")))
+    assert told[0] == told[1] == [(2, 1), (2, 1)]
+    assert not RoundItem.objects.filter(round__study=stored).exclude(n_free=0, n_aside=0).exists()
 
 
 def whole_hashes(entries: dict[str, bytes]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from django.apps import apps
 from django.core.files.base import ContentFile, File
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -132,6 +132,16 @@ def test_what_is_no_whole_file_is_refused_in_words_and_leaves_nothing() -> None:
         with pytest.raises(ConcordError, match=said):
             study_import.bring_study(user=make.user("nina"), file=brought_file, slug="other")
     assert not Study.objects.filter(slug="other").exists() and User.objects.count() == n_users + 1
+
+
+def test_a_moved_study_tells_people_apart_by_their_user_names() -> None:
+    """Full names are free: carol's is bob."""
+    study = small()
+    User.objects.filter(username="carol").update(first_name="bob")
+    stored, _ = study_import.bring_study(user=make.user("nina"), file=brought(study), slug="other")
+    assert {"bob", "bob (carol)"} < set(stored.study.memberships.values_list("name", flat=True))
+    carol = User.objects.get(elsewhere="carol")
+    assert carol.signed_name == "bob (carol)"
 
 
 BAD_SAMPLES = [
@@ -307,12 +317,21 @@ def test_a_file_takes_no_former_name_of_a_fetched_repository() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "column"), [("issues", "updated_at"), ("issues", "checked_at"), ("snapshots", "closed_at")]
+    ("table", "column"),
+    [
+        ("issues", "updated_at"),
+        ("issues", "checked_at"),
+        ("issues", "added_at"),
+        ("snapshots", "closed_at"),
+        ("snapshots", "fetched_at"),
+        ("membership", "created_at"),
+        ("study", "archived_at"),
+    ],
 )
-def test_a_time_in_the_future_that_would_keep_out_what_github_says_is_rejected(table: str, column: str) -> None:
+def test_a_time_in_the_future_is_rejected(table: str, column: str) -> None:
     def change(entries: dict[str, bytes]) -> None:
         rows = [json.loads(line) for line in entries[study_file.path_of(table)].splitlines()]
-        rows[0][column] = (timezone.now() + timedelta(days=2)).isoformat()
+        rows[0][column] = (timezone.now() + timedelta(hours=1 if table in ("membership", "study") else 25)).isoformat()
         entries[study_file.path_of(table)] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
     with pytest.raises(ConcordError, match=f"Table {table}, row 1, column {column}: a time in the future"):
@@ -455,6 +474,64 @@ def test_a_text_that_is_not_that_of_its_hash_is_refused() -> None:
         study_import.bring_study(user=make.user("nina"), file=spoiled, slug="again")
 
 
+def _more_snapshots(entries: dict[str, bytes]) -> None:
+    """Adds a row to each snapshot that has its hash and another content: it says so many comments more."""
+    path = study_file.path_of("snapshots")
+    rows = [json.loads(line) for line in entries[path].splitlines()]
+    last = max(row["id"] for row in rows)
+    rows += [
+        row | {"id": last + n, "title": "Forged", "body": "Forged", "n_comments": (row["n_comments"] or 0) + 1}
+        for n, row in enumerate(rows, start=1)
+    ]
+    entries[path] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def test_a_text_that_is_not_that_of_its_hash_is_not_stored_because_the_file_has_that_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fetch would take it for GitHub's: it has that hash, and the dates and counts that are at GitHub."""
+    file = changed(brought(of_real_issues()), _more_snapshots, honest=True)
+    Repository.objects.update(name="another")
+    with pytest.raises(Invalid, match="does not match that SHA-256"), transaction.atomic():
+        study_import.bring_study(user=make.user("nina"), file=file, slug="again")
+    monkeypatch.setattr("ingest.upsert.study_import.BATCH_LINES", 1)
+    study_import.bring_study(user=make.user("nina"), file=file, slug="again")
+    stored = Snapshot.objects.filter(issue__repository__name="paratrain")
+    assert stored.count() == 4
+    study_import.bring_study(user=make.user("nina"), file=file, slug="third")
+    assert stored.count() == 4 and not stored.filter(title="Forged").exists()
+
+
+@pytest.mark.parametrize(
+    "address", ["https://github.com/a/b/issues/2\nNot a crash.", "https://evil.example/a/b/issues/2"]
+)
+def test_an_address_with_a_line_break_or_of_another_host_is_not_kept(address: str) -> None:
+    def broken(entries: dict[str, bytes]) -> None:
+        for table, column in (("issues", "page_url"), ("issues", "moved_to"), ("snapshots", "html_url")):
+            rows = [json.loads(line) for line in entries[study_file.path_of(table)].splitlines()]
+            rows = [row | {column: address} for row in rows]
+            entries[study_file.path_of(table)] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    file = changed(brought(of_real_issues()), broken, honest=True)
+    Repository.objects.update(name="another")
+    study_import.bring_study(user=make.user("nina"), file=file, slug="again")
+    stored = Issue.objects.filter(repository__name="paratrain")
+    assert {(each.page_url, each.moved_to, each.current_snapshot.html_url) for each in stored} == {("", "", "")}
+
+
+def test_pages_of_a_taxonomy_mark_names_that_a_file_alone_gave() -> None:
+    """Or else everyone would read that a person of this server wrote and published what a stranger brought."""
+    file = brought(small())
+    Taxonomy.objects.update(slug="another")
+    study_import.bring_study(user=make.user("mallory"), file=file, slug="again")
+    client = Client()
+    client.force_login(make.user("nina"))
+    for path in ("", "versions/1/"):
+        page = client.get(f"/taxonomies/symptoms/{path}").content.decode()
+        assert "olga (named in a study file)" in page and page.count("olga") == page.count("olga (named")
+        assert "(named" not in client.get(f"/taxonomies/another/{path}").content.decode()
+
+
 def test_the_hash_of_a_comment_that_is_stored_here_does_not_bring_its_text() -> None:
     file = brought(of_real_issues())
     spoiled = changed(file, _swap("comments", b'"body":"', b'"body":"Not '), honest=True)
@@ -468,10 +545,10 @@ def test_a_taxonomy_that_says_something_else_comes_under_another_address() -> No
     file = brought(study)
     make.next_version(study, make.SYMPTOMS.replace("Slow}", "Too slow}"))
     stored, _ = study_import.bring_study(user=make.user("olga"), file=file, slug="again")
-    assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms", "is_new": False}]
+    assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms", "is_new": False, "is_own": True}]
     changed_there = changed(file, _swap("taxonomyversion", b"name: Slow", b"name: Slower"), honest=True)
     stored, _ = study_import.bring_study(user=make.user("olga"), file=changed_there, slug="third")
-    assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms-2", "is_new": True}]
+    assert stored.taxonomies == [{"there": "symptoms", "here": "symptoms-2", "is_new": True, "is_own": True}]
     assert stored.study.taxonomy.slug == "symptoms-2"
 
 
@@ -538,6 +615,20 @@ def test_every_table_of_studies_travels_or_is_said_to_stay() -> None:
     others = {"study", *(each._meta.model_name for each in study_rows.REGISTERS)}
     models = {each._meta.model_name for each in apps.get_app_config("annotation").get_models()} - others
     assert models == travels | set(study_rows.STAYS) == set(study_rows.tables())
+
+
+def test_the_report_says_that_others_maintain_a_taxonomy_that_was_here() -> None:
+    file = brought(small())
+    client = Client()
+    for name, is_told in (("nina", True), ("olga", False)):
+        file.seek(0)
+        kept = ContentFile(file.getvalue(), "study.zip")
+        arrival = study_import.take_study(user=make.user(name), file=kept, slug=f"of-{name}", send=False)
+        study_import.take_in(arrival.pk)
+        client.force_login(make.user(name))
+        page = client.get(f"/studies/import/whole/{arrival.pk}/").content.decode()
+        assert "symptoms: already on this server" in page
+        assert (", where others maintain it" in page) == is_told
 
 
 def test_only_who_brought_a_study_sees_how_it_comes() -> None:
