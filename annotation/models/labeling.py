@@ -80,6 +80,7 @@ class Assignment(Public, models.Model):
                 name="next_in_a_raters_order",
             ),
             models.Index(fields=["round", "rater", "position"], name="a_raters_order"),
+            models.Index(fields=["round", "rater"], condition=EXTRA_RATERS, name="extra_raters_of_a_round"),
             models.Index(fields=["round", "rater"], condition=Q(state="skipped"), name="skipped_by_rater"),
             models.Index(fields=["round", "lease_until"], condition=Q(state="leased"), name="leases_by_end"),
             models.Index(

@@ -24,14 +24,14 @@ RENEWED = timedelta(minutes=1)
 State = Assignment.State
 
 
-def lease(place: RoundItem, walker: RoundRater, slot: int) -> Assignment | None:
+def lease(place: RoundItem, walker: RoundRater, slot: int, is_new: bool) -> Assignment | None:
     """Leases a slot of a pool to a rater; None where they get an assignment again that was withdrawn from them.
 
-    A new one is counted in `walker`, which the caller stores.
+    `is_new`: they never had the item. A new assignment is counted in `walker`, which the caller stores.
     """
     leased = {"slot": slot, "state": State.LEASED, "lease_until": timezone.now() + LEASE}
     had = Assignment.objects.filter(round=walker.round_id, item=place.item_id, rater=walker.rater_id)
-    if place.position <= walker.walked and had.update(**leased):
+    if not is_new and had.update(**leased):
         return None
     walker.n_assigned += 1
     taken = Assignment.objects.create(
@@ -132,9 +132,9 @@ def submit(assignment: Assignment, annotation: Annotation, round_: Round) -> Non
 
 
 def submit_imported(assignment: Assignment, slot: int | None) -> bool:
-    """Submits an assignment whose answer comes from a file; whether it was withdrawn before, and gets this slot."""
+    """Submits an assignment whose answer comes from a file, with this slot if it has one; whether it was withdrawn."""
     is_back = assignment.state == State.WITHDRAWN
-    assignment.slot = slot if is_back else assignment.slot
+    assignment.slot = slot if is_back or slot is not None else assignment.slot
     assignment.state, assignment.lease_until = State.SUBMITTED, None
     assignment.save(update_fields=["slot", "state", "lease_until"])
     return is_back

@@ -21,6 +21,7 @@ from annotation.labels.answers import answers_digest
 from annotation.labels.consensus import Values
 from annotation.labels.queries.verdicts import read_values
 from annotation.models import Assignment, Item, Membership, Resolution, Round
+from annotation.models.assignment_kinds import kind_of
 
 
 @dataclass
@@ -131,8 +132,9 @@ class Chunk:
                 continue
             read = read_answer(self.reader, rows, numbers, self.sheet.refuse)
             read_of[member.id] = read
-            if read.is_blank and (item.id, member.id) not in standing:
-                continue
+            there = standing.get((item.id, member.id))
+            if read.is_blank and (there is None or there.state not in Assignment.FINISHED):
+                continue  # nothing that was read would end what they are to answer
             self.told.add((item.id, member.id))
             place = (self.label, key, rater)
             answer = NewAnswer(
@@ -140,7 +142,7 @@ class Chunk:
                 member,
                 read,
                 self._digest(read),
-                standing.get((item.id, member.id)),
+                there,
                 is_beside=place in self.sheet.beside,
                 is_unblinded=place in self.sheet.never_blind,
             )
@@ -158,11 +160,12 @@ class Chunk:
     def _judge(self, answer: NewAnswer, rows: list[SheetRow]) -> None:
         there = answer.assignment
         number = self.round_.number
-        if there is None or (there.state not in Assignment.FINISHED and self.round_.state == Round.State.OPEN):
+        if there is None or there.state in Assignment.UNFINISHED or self._is_back(answer, there):
             self._answers.append(answer)
         elif there.state not in Assignment.FINISHED:
             self._refuse(
-                rows, f"The assignment of {answer.rater} to {answer.item} was withdrawn, and round {number} is closed."
+                rows,
+                f"The assignment of {answer.rater} to {answer.item} was withdrawn, and round {number} is not open.",
             )
         elif self.round_.state == Round.State.OPEN:
             self._refuse(rows, f"{answer.rater} has already labeled {answer.item}, and round {number} is still open.")
@@ -170,6 +173,12 @@ class Chunk:
             self._is_there(answer.read)
         else:
             self._contested.append((answer, rows))
+
+    def _is_back(self, answer: NewAnswer, there: Assignment) -> bool:
+        """Whether the sheet brings a withdrawn assignment back: in an open round, and that of a third rater always."""
+        if there.state != Assignment.State.WITHDRAWN:
+            return False
+        return self.round_.state == Round.State.OPEN or kind_of(there.slot, answer.rater.kind) == Assignment.Kind.THIRD
 
     def _is_there(self, read: ReadAnswer) -> None:
         self.n_unchanged += 1

@@ -17,7 +17,7 @@ from annotation.core.database_planner import TABLES, tell_planner
 from annotation.core.demo_people import require_may_change_members, require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.imported import IMPORTED, earlier_imports, round_labels
-from annotation.core.locks import require_no_plan
+from annotation.core.locks import items_of_open_queue, require_no_plan
 from annotation.core.memberships import come_in
 from annotation.imports.actions.attributes import keep_attributes
 from annotation.imports.actions.chunks import Chunk
@@ -42,7 +42,7 @@ from annotation.imports.sheets.values import fold_value
 from annotation.labels.answers import digest
 from annotation.labels.queries.verdicts import has_open_disagreements, n_open_proposals
 from annotation.model_raters.actions import LONGEST
-from annotation.models import Item, Membership, Round, Study
+from annotation.models import Item, Membership, Round, RoundItem, Study
 from annotation.studies.actions.study_ids import require_available
 from ingest.access import hold_repositories
 from ingest.models import Issue, Repository
@@ -623,6 +623,7 @@ class _Import:
             for key in keys:
                 self._refuse_all(label, key, f"Round {number} was undone and accepts no labels.")
         else:
+            keys = self._not_queued(round_, label, keys)
             reader = self._reader(round_.taxonomy_version_id)
             writer = RoundWriter(round_, reader.tree, self.seat.user, is_new)
             if is_new:
@@ -665,6 +666,20 @@ class _Import:
             self._move_on(round_, is_new)
         self.report.rounds.append(ImportedRound(number, label, round_.state, is_new, len(told)))
         return True
+
+    def _not_queued(self, round_: Round, label: str, keys: list[str]) -> list[str]:
+        """Refuses items that would come into an open round while a relabeling queue is open that can hold them."""
+        of_open = [self.items[key].id for key in keys] if round_.state == Round.State.OPEN else []
+        found = items_of_open_queue(self.study.pk, of_open) if of_open else None
+        if found is None:
+            return keys
+        here = RoundItem.objects.filter(round=round_, item__in=of_open).values_list("item_id", flat=True)
+        queued = set(found[1]) - set(here)
+        for key in keys:
+            if self.items[key].id in queued:
+                queue = f"Round {found[0]}, a relabeling queue, is open, and this item was labeled before it."
+                self._refuse_all(label, key, f"{queue} Import it once labeling in the queue has ended.")
+        return [key for key in keys if self.items[key].id not in queued]
 
     def _refuse_apart(self, label: str, number: int) -> None:
         """Refuses the ratings of a round that no import makes; what was agreed there can be imported."""

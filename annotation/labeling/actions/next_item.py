@@ -1,7 +1,7 @@
 """Next item of a rater: a waiting assignment, or a free slot of the pool."""
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from annotation.assignments.actions import states_and_leases as assignment_states
 from annotation.assignments.actions.finishing import finish_if_done
@@ -138,7 +138,8 @@ def _take_from_pool(seat: Seat, round_: Round, *, past_maybes: bool = False) -> 
         return None
     if walker.left_at is not None or _is_at_quota(walker):
         return None
-    place = _free_ahead.first(round_.pk, walker.walked)
+    place = _free_ahead.first(round_.pk, walker.walked, walker.rater_id)
+    is_new = place is not None
     if place is None:
         had = Assignment.objects.filter(round=round_, rater=walker.rater).exclude(state=Assignment.State.WITHDRAWN)
         place = _free(round_.pk).select_for_update(of=("self",)).exclude(item__in=had.values("item")).first()
@@ -148,7 +149,7 @@ def _take_from_pool(seat: Seat, round_: Round, *, past_maybes: bool = False) -> 
         raise OpenedElsewhere("A page of another site opened this. If you open it, you are assigned the next item.")
     held = {slot for (slot,) in _slots_held.all(round_.pk, place.item_id)}
     slot = next(n for n in range(1, place.n_raters + 1) if n not in held)
-    taken = assignment_states.lease(place, walker, slot)
+    taken = assignment_states.lease(place, walker, slot, is_new)
     walker.walked = max(walker.walked, place.position)
     with connection.cursor() as cursor:  # one trip for what is done with every item of a pool
         cursor.execute(
@@ -171,8 +172,11 @@ def _free(round_id: int) -> QuerySet[RoundItem]:
     return RoundItem.objects.filter(round=round_id, n_free__gt=0).order_by("position").select_related(ITEM_TO_READ)
 
 
-def _ahead(round_id: int, walked: int) -> QuerySet[RoundItem]:
-    return _free(round_id).select_for_update(of=("self",), skip_locked=True).filter(position__gt=walked)[:1]
+def _ahead(round_id: int, walked: int, rater: int) -> QuerySet[RoundItem]:
+    """What the rater never had: a sheet, or a request for a third answer, may have given them items further on."""
+    had = Assignment.objects.filter(round=round_id, item=OuterRef("item"), rater=rater)
+    free = _free(round_id).select_for_update(of=("self",), skip_locked=True)
+    return free.filter(~Exists(had), position__gt=walked)[:1]
 
 
 def _held(round_id: int, item: int) -> QuerySet[Assignment, tuple[int | None]]:
@@ -185,7 +189,7 @@ _walker = CompiledQuery(
     int,
     int,
 )
-_free_ahead = CompiledQuery(_ahead, int, int)
+_free_ahead = CompiledQuery(_ahead, int, int, int)
 _slots_held = CompiledQuery(_held, int, int)
 
 

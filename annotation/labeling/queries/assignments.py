@@ -109,8 +109,9 @@ def peek(round_: Round, after: Assignment) -> Assignment | None:
     if round_.mode == Round.Mode.PLANNED or (found is not None and not is_third_of_pool(round_, found)):
         return found
     walked = RoundRater.objects.filter(round=round_, rater=after.rater_id).values_list("walked", flat=True).first()
+    had = Assignment.objects.filter(round=round_, item=OuterRef("item"), rater=after.rater_id)
     place = (
-        RoundItem.objects.filter(round=round_, n_free__gt=0, position__gt=walked or 0)
+        RoundItem.objects.filter(~Exists(had), round=round_, n_free__gt=0, position__gt=walked or 0)
         .select_related(ITEM_TO_READ)
         .order_by("position")
         .first()
