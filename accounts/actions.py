@@ -31,7 +31,7 @@ from accounts.queries import (
     unconfirmed_links,
 )
 from shared.errors import Conflict, Forbidden, Invalid, NotFound
-from shared.names import wrong_in_full_name, wrong_in_user_name
+from shared.names import is_like_a_code, wrong_in_full_name, wrong_in_user_name
 
 TOKEN_MARK = "concord_"
 MAILS_OFF, MAILS_OFF_FOR = "e-mails off", timedelta(days=90)
@@ -55,7 +55,7 @@ def add_user(
 
     Raises Invalid for a name or password that can't be used, Conflict where the name is taken in any case. By an
     invitation nobody takes a name that FETCHERS or STUDY_CREATORS gives rights, or that someone of the demo has: these
-    are taken, too.
+    are taken, too; nor one that reads as a rater's code.
     """
     first_name, _, last_name = full_name.strip().partition(" ")
     user = User(
@@ -66,7 +66,8 @@ def add_user(
         is_staff=is_staff,
     )
     first_password = password or secrets.token_urlsafe(12)
-    wrong = {"username": wrong_in_user_name(user.username), "full_name": wrong_in_full_name(full_name.strip())}
+    of_user_name = wrong_in_full_name if by_invitation and is_like_a_code(user.username) else wrong_in_user_name
+    wrong = {"username": of_user_name(user.username), "full_name": wrong_in_full_name(full_name.strip())}
     fields = {name: [sentence] for name, sentence in wrong.items() if sentence}
     try:
         user.clean_fields(exclude=["password"])
@@ -206,12 +207,12 @@ def make_password_link(
     Raises Conflict for someone who may not sign in, or who has another e-mail address by now than the link is sent to.
     """
     if not user.is_active:
-        raise Conflict(f"The account of {user.display_name} was closed or may no longer sign in.")
+        raise Conflict(f"The account of {user.signed_name} was closed or may no longer sign in.")
     plaintext, now = secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
         held = User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two links made at once the earlier ends
         if by_email and held.email != user.email:
-            raise Conflict(f"The e-mail address of {user.display_name} was changed at the same time.")
+            raise Conflict(f"The e-mail address of {user.signed_name} was changed at the same time.")
         earlier = PasswordLink.objects.filter(user=user, used_at=None, expires_at__gt=now)
         (earlier.filter(by_email=True) if by_email else earlier).update(expires_at=now)
         link = PasswordLink.objects.create(

@@ -12,6 +12,10 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from accounts.keyboard_shortcuts import SINGLE, keys_of
+from shared.names import is_like_a_code
+
+LONGEST_NAME = 150
+"""Letters of a name that is kept without an account."""
 
 
 def digest(plaintext: str) -> str:
@@ -99,6 +103,35 @@ class User(AbstractUser):
     @property
     def display_name(self) -> str:
         return self.get_full_name() or self.told_name
+
+    @property
+    def signed_name(self) -> str:
+        """The name where someone reads who did something: the user name as well, for people choose full names freely.
+
+        A user name that looks like a rater's code, or like the server, is marked as a user name.
+        """
+        return self._signed()
+
+    @property
+    def attributed_name(self) -> str:
+        """The same where everyone reads it: names that only a study file gave are marked."""
+        return self._signed("named in a study file") if self.elsewhere else self.signed_name
+
+    @property
+    def kept_name(self) -> str:
+        """The same as a row keeps it that has no account any more; too long a full name is cut."""
+        room = LONGEST_NAME - len(f"… ({self.told_name})")
+        if len(self.signed_name) <= LONGEST_NAME or room < 1:
+            return self.signed_name[:LONGEST_NAME]
+        return f"{self.get_full_name()[:room]}… ({self.told_name})"
+
+    def _signed(self, *notes: str) -> str:
+        full, name = self.get_full_name(), self.told_name
+        if full and full != name:
+            notes = name, *notes
+        elif is_like_a_code(name) or name.lower() == "server":
+            notes = "user name", *notes
+        return f"{full or name} ({', '.join(notes)})" if notes else name
 
     @property
     def told_name(self) -> str:

@@ -48,11 +48,16 @@ def wrong_in_user_name(name: str) -> str:
     return ""
 
 
+def is_like_a_code(text: str) -> bool:
+    """Whether a name is read as the code of a rater, such as R2."""
+    return re.fullmatch("R[0-9]+", unicodedata.normalize("NFKC", text), re.IGNORECASE) is not None
+
+
 def wrong_in_full_name(text: str) -> str:
     """As `wrong_in`; a full name is no rater code such as R2, either."""
     if found := wrong_in(text):
         return found
-    if re.fullmatch("R[0-9]+", unicodedata.normalize("NFKC", text), re.IGNORECASE):
+    if is_like_a_code(text):
         return f"{text} looks like the code of a rater, which studies give. Add a letter or a word."
     return ""
 

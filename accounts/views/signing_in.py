@@ -54,7 +54,7 @@ class SignIn(LoginView):
             messages.warning(self.request, format_html('{} <a href="{}">Choose your own password</a>', words, place))
         for link in told_of_links(user=user):
             became = "and it was used" if link.used_at else "and it was not used"
-            by = link.made_by.display_name if link.made_by else "Someone"
+            by = link.made_by.signed_name if link.made_by else "Someone"
             messages.warning(
                 self.request,
                 f"{by} created a password link for you on {link.created_at:%-d %B %Y}, {became}. If you did "

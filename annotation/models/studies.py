@@ -187,7 +187,7 @@ class Membership(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.code or self.display_name
+        return self.code or self.signed_name
 
     def save(self, *arguments: Any, **options: Any) -> None:
         """Saves the row; where a role by which they could read ends, `could_read_until` is set again after the commit.
@@ -213,6 +213,11 @@ class Membership(models.Model):
     @property
     def display_name(self) -> str:
         return self.user.display_name if self.user else self.name
+
+    @property
+    def signed_name(self) -> str:
+        """The same where someone reads who did something, with the user name."""
+        return self.user.signed_name if self.user else self.name
 
     @property
     def is_invited(self) -> bool:

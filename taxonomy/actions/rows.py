@@ -52,7 +52,7 @@ def no_draft(version: TaxonomyVersion, what: str) -> TaxonomyConflict:
 def require_revision(version: TaxonomyVersion, expected: int | None) -> None:
     """Raises StaleDraft where someone read another revision of a draft than the one that is stored."""
     if expected is not None and expected != version.revision:
-        by = version.edited_by.display_name if version.edited_by else "someone else"
+        by = version.edited_by.signed_name if version.edited_by else "someone else"
         raise StaleDraft(
             f"{by} saved version {version.number} after you opened it (revision {version.revision}; you have "
             f"revision {expected}). Your changes were not saved, and theirs are kept.",

@@ -196,7 +196,7 @@ def _state(version: TaxonomyVersion) -> dict[str, Any]:
     return {
         "state": version.state,
         "revision": version.revision,
-        "edited_by": by.display_name if by else "",
+        "edited_by": by.signed_name if by else "",
         "edited_at": (version.edited_at or version.created_at).isoformat(),
     }
 

@@ -1,8 +1,9 @@
 """Leaving a study, removal, and closing an account: access ends, answers stay under the rater code."""
 
+import logging
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from accounts import actions as account_actions
@@ -15,13 +16,15 @@ from annotation.choosing.actions.screening_rounds import owners_maintain_screeni
 from annotation.core.access import OWNER, RATER, Seat, get_own_invitation, get_seat
 from annotation.core.audit import record
 from annotation.core.demo_people import require_may_change_members
-from annotation.core.errors import Conflict, Forbidden, Invalid
+from annotation.core.errors import ConcordError, Conflict, Forbidden, Invalid
 from annotation.core.locks import hold_study
 from annotation.core.memberships import has_another_owner
 from annotation.invitations.queries.own_invitations import waiting_for
 from annotation.members.queries.leaving import Offers, offers_of
-from annotation.models import Annotation, AuditEvent, Invitation, Membership, ReaderLink, Study
+from annotation.models import Annotation, AuditEvent, Invitation, Membership, ReaderLink, Round, Study
 from annotation.rounds.actions.raters import take_out
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,8 @@ def end_invitation(seat: Seat, pk: int, *, is_declined: bool = False, former_own
     hold_study(seat)
     member = Membership.objects.select_for_update(of=("self",)).get(pk=pk)
     if not member.is_invited:
-        raise Conflict(f"The invitation of {member.display_name} was already answered or withdrawn.")
-    found, user_name = take_out(seat, member), member.user_name
+        raise Conflict(f"The invitation of {member.signed_name} was already answered or withdrawn.")
+    found, user_name = _taken_out(seat, member), member.user_name
     member.invitation_key = None
     if is_declined:
         member.declined_at = timezone.now()
@@ -159,18 +162,34 @@ def _leave(seat: Seat, pk: int, verb: str) -> Departure:
     member = Membership.objects.select_for_update(of=("self",)).select_related("user").get(pk=pk)
     user = member.user
     if user is None:
-        raise Conflict(f"{member.display_name} has no access to this study.")
+        raise Conflict(f"{member.signed_name} has no access to this study.")
     if _is_last_owner(member):
         raise Conflict("A study needs an owner. Make someone else an owner first, under Members.")
-    found = take_out(seat, member)
-    member.name, member.user, member.former_user = user.display_name[:150], None, user
+    found = _taken_out(seat, member)
+    member.name, member.user, member.former_user = user.kept_name, None, user
     member.left_at = timezone.now()
     member.save(update_fields=["name", "user", "former_user", "left_at"])
     record(study=seat.study, user=seat.user, verb=verb, member=user.username, code=member.code)
     offers, others = end_offers(seat, user) if member.has_role(OWNER) else (None, [])
     if member.has_role(OWNER):
         owners_maintain_screening(seat.study)
-    return Departure(member, user.display_name, [(each.pk, leaving) for each, leaving in found] + others, offers)
+    return Departure(member, user.signed_name, [(each.pk, leaving) for each, leaving in found] + others, offers)
+
+
+def _taken_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutcome]]:
+    """Takes someone out of the rounds of the study; where what is stored of these contradicts itself, out of none.
+
+    Such rounds can come with a study file. They keep nobody in the study: what the person did not answer stays assigned
+    to a name without access, for an owner to withdraw.
+    """
+    try:
+        with transaction.atomic():
+            return take_out(seat, member)
+    except (ConcordError, OperationalError):
+        raise
+    except Exception:
+        logger.exception("rounds of study %s contradict themselves, so %s stays in them", seat.study.slug, member.pk)
+    return []
 
 
 def finish(left: Departure) -> Departure:

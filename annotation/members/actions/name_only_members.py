@@ -5,7 +5,7 @@ from django.db.models import ProtectedError, Q
 
 from accounts.models import User
 from annotation.assignments.actions.reading_locks import held_unblinded, is_held_unblinded, mark_unblinded
-from annotation.assignments.queries import rounds_to_rate_blind
+from annotation.assignments.queries import open_rounds_rated, rounds_to_rate_blind
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, Seat
 from annotation.core.audit import record
@@ -20,7 +20,8 @@ from annotation.core.memberships import (
     require_not_invited_too_often,
 )
 from annotation.invitations.queries.own_invitations import roles_asked
-from annotation.models import Membership, Round, RoundRater
+from annotation.models import Assignment, Membership, Round
+from annotation.models.assignment_kinds import RATERS
 
 
 @transaction.atomic
@@ -112,16 +113,25 @@ def _require_nothing_to_lose(there: Membership, member: Membership, user: User) 
 def _require_blind(seat: Seat, there: Membership, member: Membership) -> None:
     """Raises Conflict where the member still rates blind in a round whose answers the person could read until now.
 
+    Answers count there, too, of a member who left the round: who takes the place can change them while it is open.
+
     Not where it is hidden from who asks that the member is to answer there, in a relabeling queue or as a third rater:
     the member is marked instead.
     """
-    rates = RoundRater.objects.filter(rater=member, left_at__isnull=True, round__state=Round.State.OPEN)
-    shown = set(rates.exclude(round__kind=Round.Kind.RELABEL).values_list("round", flat=True))
+    rated = open_rounds_rated(member)
+    shown = set(rated.exclude(kind=Round.Kind.RELABEL).values_list("pk", flat=True))
+    given = Assignment.objects.filter(RATERS, rater=member, state__in=Assignment.FINISHED)
     for round_ in rounds_to_rate_blind(member):
         if seat.sees_all_results(round_.pk):
             could_read = is_held_unblinded(round_, member, there, {})
         else:  # what the member is asked there as a third rater is hidden
             could_read = round_.pk in shown and bool(held_unblinded(round_, [there], {}))
+        if could_read and round_.state == Round.State.OPEN and given.filter(round=round_).exists():
+            raise Conflict(
+                f"{member} has answers in round {round_.number}, and {there} could read its labels. Link {member} "
+                "after labeling there has ended.",
+                code="not_blind_any_more",
+            )
         if could_read:
             raise Conflict(
                 f"{member} is a rater in round {round_.number}, and {there} could read its labels. Withdraw "

@@ -63,11 +63,11 @@ def _require_may_make(seat: Seat, member: Membership) -> User:
         seat.require(OWNER)
     user = member.user
     if user is None or member.is_machine:
-        raise Conflict(f"{member.display_name} does not sign in on this server.")
+        raise Conflict(f"{member.signed_name} does not sign in on this server.")
     if user == seat.user:
         raise Conflict("This is you. Change your password in your settings.")
     if reason := why_not(seat, user):
-        raise Forbidden(f"You can't create a password link for {user.display_name}: {reason}")
+        raise Forbidden(f"You can't create a password link for {user.signed_name}: {reason}")
     return user
 
 

@@ -42,7 +42,7 @@ def own_invitation_answer(one: Membership) -> dict[str, Any]:
         "id": one.invitation_key,
         "study": one.study.slug,
         "title": one.study.title,
-        "invited_by": one.invited_by.display_name if one.invited_by else "",
+        "invited_by": one.invited_by.signed_name if one.invited_by else "",
         "roles": one.roles,
         "invited_at": one.invited_at,
     }

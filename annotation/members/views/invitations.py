@@ -51,7 +51,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _sent(seat: Seat, made: Invitation, link: str) -> bool:
     text = (
-        f"{seat.user.display_name} invited you to the study “{seat.study.title}” on Concord as "
+        f"{seat.user.signed_name} invited you to the study “{seat.study.title}” on Concord as "
         f"{' and '.join(made.roles)}.\n\nAccept here until {made.expires_at:%-d %B %Y}:\n{link}\n\nIf you did "
         "not expect this, ignore this e-mail.\n"
     )

@@ -49,7 +49,7 @@ def remove_member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         messages.success(request, f"{left.name} {done}.{ended}")
         return redirect("studies") if left.member.former_user_id == seat.user.pk else redirect("members", slug)
     if member.user is None and not member.is_invited:
-        raise Conflict(f"{member.display_name} has no access to this study.")
+        raise Conflict(f"{member.signed_name} has no access to this study.")
     return _page(request, seat, member, is_own=False)
 
 

@@ -45,7 +45,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
                 member, ended = placed.membership, placed.offers.sentence if placed.offers else ""
                 roles = " and ".join(member.roles)
                 done = f"is now {roles}" if member.user else f"is invited as {roles} and can be named in rounds"
-                messages.success(request, f"{member.display_name} {done}.{ended}")
+                messages.success(request, f"{member.signed_name} {done}.{ended}")
                 if placed.notice:
                     messages.warning(request, placed.notice)
                 return redirect("members", slug)

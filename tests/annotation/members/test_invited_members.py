@@ -19,6 +19,7 @@ from annotation.members.actions import leaving, members, name_only_members
 from annotation.members.actions.leaving import decline
 from annotation.models import Assignment, AuditEvent, Membership, Study
 from annotation.rounds.actions import raters as rater_actions
+from annotation.rounds.actions.raters import withdraw_rater
 from annotation.studies.actions.archive import archive_study
 from annotation.transfer.actions import life
 from tests import builders as make
@@ -149,11 +150,11 @@ def test_an_invitation_shows_title_roles_and_who_invited_and_escapes_them(study:
     for path in ("/", "/me/", "/studies/study/", "/studies/study/rounds/1/label/"):
         words = page.get(path).content.decode()
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in words and "<script>alert(1)" not in words, path
-        assert "&lt;b&gt;Olga&lt;/b&gt; invited you as adjudicator and rater" in words, path
+        assert "&lt;b&gt;Olga&lt;/b&gt; (olga) invited you as adjudicator and rater" in words, path
         assert "Accept" in words and "Decline" in words
     [row] = Script("zoe", "read").send("GET", "me/invitations/").json()["results"]
     assert set(row) == {"id", "study", "title", "invited_by", "roles", "invited_at"}
-    assert (row["study"], row["invited_by"], row["roles"]) == ("study", "<b>Olga</b>", ["adjudicator", "rater"])
+    assert (row["study"], row["invited_by"], row["roles"]) == ("study", "<b>Olga</b> (olga)", ["adjudicator", "rater"])
     assert len(row["id"]) >= 20
 
 
@@ -486,6 +487,22 @@ def test_no_name_is_linked_to_who_was_a_member_until_they_accept_an_invitation(s
     member = name_only_members.join_member(seat=olga, member=robert, username="ada")
     assert (member.state, member.roles) == ("member", ["rater", "reader"])
     assert member.could_read_until is not None
+
+
+def test_a_name_that_left_an_open_round_with_an_answer_goes_to_nobody_who_could_read_it(study: Study) -> None:
+    """They could change the answer, which counts before discussion."""
+    make.user("zoe")
+    olga = make.owner_seat(study)
+    round_ = make.open_round(study, 2)
+    sheet = b"item,rater,round,symptom\nacme/rocket#1,Robert,1,crash\n"
+    import_ratings(user=make.user("olga"), study="study", file=sheet, dimensions=["symptom"])
+    make.submit(round_, "bob", 1, {"symptom": ["crash"]})
+    robert = Membership.objects.get(study=study, name="Robert")
+    for _ in ("in the round", "withdrawn"):
+        with pytest.raises(Conflict, match=f"{robert.code} has answers in round 1, and olga could read its labels"):
+            name_only_members.join_member(seat=olga, member=robert, username="olga")
+        withdraw_rater(seat=olga, number=1, rater=robert.code or "")
+    assert name_only_members.join_member(seat=olga, member=robert, username="zoe")
 
 
 def test_roles_of_an_invitation_that_waits_go_to_no_name(study: Study) -> None:

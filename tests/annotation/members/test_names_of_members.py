@@ -27,6 +27,54 @@ pytestmark = pytest.mark.django_db
 SHEET = b"item,rater,dimension,value\nacme/rocket#1,R1,symptom,crash\nacme/rocket#1,R2,symptom,hang\n"
 
 
+def test_a_full_name_does_not_pass_for_someone_else_where_it_says_who_did_something() -> None:
+    ida, xen = make.user("ida"), make.user("xen")
+    User.objects.filter(pk=xen.pk).update(first_name="ida")
+    xen.refresh_from_db()
+    assert (ida.signed_name, xen.signed_name, xen.display_name) == ("ida", "ida (xen)", "ida")
+    for name in ("R2", "server"):
+        user = User(username=name, elsewhere="")
+        assert user.signed_name == f"{name} (user name)"
+    there = User(username="-7", elsewhere="xen", first_name="ida")
+    assert (there.signed_name, there.attributed_name) == ("ida (xen)", "ida (xen, named in a study file)")
+    there.first_name = "i" * 149
+    assert there.kept_name == f"{'i' * 143}… (xen)" and len(there.kept_name) == 150
+    study = make.study(raters=("bob",))
+    members.add_member(seat=make.owner_seat(study), username="xen", roles=["owner"])
+    study_of_xen = make.seat(study, "xen")
+    members.set_member(seat=study_of_xen, username=make.user("vic").username, roles=["rater"])
+    vic = Client()
+    vic.force_login(make.user("vic"))
+    page = vic.get("/").content.decode()
+    assert "ida (xen) invited you" in page
+    (row,) = vic.get("/api/v1/me/invitations/").json()["results"]
+    assert row["invited_by"] == "ida (xen)"
+    left = leave_study(seat=study_of_xen).member
+    assert (left.name, left.signed_name) == ("ida (xen)", "ida (xen)")
+
+
+def test_pages_tell_apart_a_rater_and_who_took_their_name() -> None:
+    """Carol's full name is bob: who has items left, who gave which answer, and whom to choose."""
+    study = make.study(raters=("bob", "carol"))
+    Study.objects.filter(pk=study.pk).update(names_shown=True)
+    User.objects.filter(username="carol").update(first_name="bob")
+    round_ = make.rate(make.open_round(study, 2), "item bob\n1 hang\n2 hang")
+    olga = Client()
+    olga.force_login(make.user("olga"))
+    shown = {path: olga.get(f"/studies/study/{path}").content.decode() for path in ("", "rounds/1/", "rounds/new/")}
+    make.rate(round_, "item carol\n1 crash\n2 hang")
+    item = make.assignment(round_, "bob", 1).item_id
+    shown["resolve"] = olga.get(f"/studies/study/rounds/1/resolve/{item}/").content.decode()
+    assert [path for path, page in shown.items() if "bob (carol)" not in page] == []
+
+
+def test_an_invitation_link_creates_no_user_name_that_reads_as_a_code() -> None:
+    with pytest.raises(Invalid, match="Person not added") as refused:
+        add_user(username="r2", password="a long password", by_invitation=True)
+    assert "looks like the code of a rater" in refused.value.fields["username"][0]
+    assert add_user(username="R2")[0].username == "R2"
+
+
 def build_study() -> Study:
     """bob is R1, carol R2, and mole R3."""
     made = make.study()
