@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
+from annotation.core.locks import waits_for_queue
 from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, Plan, Round, RoundRater, Workbook
 from config import health, heartbeats
 from config.backups.archive import newest
@@ -77,7 +78,7 @@ def _open() -> list[tuple[str, QuerySet[Any], str]]:
     bulk = Q(state__in=BulkJob.AT_WORK) | Q(state=BulkJob.State.FAILED, worked_at__gt=since)
     plans = Q(state__in=Plan.AT_WORK) | Q(state=Plan.State.FAILED, worked_at__gt=since)
     waiting = Q(has_rules, state=Round.State.RESOLVING, ruled_at=None)
-    rules = Round.objects.filter(waiting | ~Q(rules_error=""))
+    rules = Round.objects.filter((waiting & ~waits_for_queue()) | ~Q(rules_error=""))
     return [
         ("fetch", FetchRun.objects.filter(fetches), "created_at"),
         ("export", Export.objects.filter(files).select_related("study"), "created_at"),
@@ -186,7 +187,7 @@ def _of(owner: User, user: User, url: str, then: str) -> dict[str, str]:
     """What is said of a job whose page is its owner's alone."""
     if owner.pk == user.pk:
         return {"url": url, "then": then}
-    return {"url": "", "then": f"Only {owner.display_name} can open its page. {then}".strip()}
+    return {"url": "", "then": f"Only {owner.signed_name} can open its page. {then}".strip()}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Makes users, taxonomies, issues, studies and ratings for tests, by the same actions that users call."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from hashlib import sha256
 from typing import Any
 
@@ -303,6 +303,16 @@ def worklist(study: Study, version: int, table: str, *, state: str = Round.State
     for name, n in n_assigned.items():
         RoundRater.objects.create(round=made, rater=member(study, name), n_assigned=n)
     return get_round(owner_seat(study), number)
+
+
+@contextmanager
+def queues_aside(study: Study) -> Iterator[None]:
+    """Inside, open relabeling queues are drafts: older releases opened rounds beside them, and asked third raters."""
+    queues = Round.objects.filter(study=study, kind=Round.Kind.RELABEL, state=Round.State.OPEN)
+    held = list(queues.values_list("pk", flat=True))
+    queues.update(state=Round.State.DRAFT)
+    yield
+    Round.objects.filter(pk__in=held).update(state=Round.State.OPEN)
 
 
 def next_version(study: Study, text: str) -> TaxonomyVersion:

@@ -14,6 +14,7 @@ from annotation.assignments.actions.third_raters import ask_third_raters, withdr
 from annotation.assignments.queries import newest_annotation
 from annotation.assignments.rules import Ruling, ruling
 from annotation.core.access import hold_state
+from annotation.core.locks import waits_for_queue
 from annotation.labels.consensus import Verdict
 from annotation.labels.queries.resolution_facts import arbiters_of, changed_arbiters_of
 from annotation.labels.queries.verdicts import ItemVerdicts, round_verdicts
@@ -52,8 +53,7 @@ class RulesJob(Work):
         """
         since = timezone.now() - timedelta(seconds=lost_seconds)
         has_rules = Q(study__third_rater=True) | Q(study__majority=True)
-        rows = Round.objects.filter(has_rules, state=Round.State.RESOLVING, ruled_at=None, resolving_at__lt=since)
-        rows = rows.filter(study__archived_at=None, rules_error="")
+        rows = _ready().filter(has_rules, state=Round.State.RESOLVING, ruled_at=None, resolving_at__lt=since)
         waiting = list(rows.order_by("pk").values_list("pk", flat=True))
         at_work = are_held(self.lock) if waiting else set()
         return [pk for pk in waiting if place(pk) not in at_work]
@@ -86,10 +86,8 @@ def rule_round(round_id: int, *, turn_seconds: float | None = None) -> bool:
     and it ends.
     """
     turn = TaskTurn(turn_seconds)
-    round_ = Round.objects.select_related("study").get(pk=round_id)
-    if round_.state != Round.State.RESOLVING or round_.ruled_at is not None or round_.study.archived_at is not None:
-        return False
-    if round_.rules_error:
+    round_ = _ready().filter(pk=round_id, state=Round.State.RESOLVING, ruled_at=None).first()
+    if round_ is None:
         return False
     with hold_job(JobLockKind.RULES, round_id):
         if not round_.ruled_to:
@@ -112,6 +110,12 @@ def rule_round(round_id: int, *, turn_seconds: float | None = None) -> bool:
     return False
 
 
+def _ready() -> QuerySet[Round]:
+    """The rounds to which rules can be applied now; a relabeling queue that can hold their items comes first."""
+    working = Round.objects.filter(study__archived_at=None, rules_error="").exclude(waits_for_queue())
+    return working.select_related("study")
+
+
 def _move(round_: Round, **changes: Any) -> bool:
     """Notes how far the rules are in a round; nothing where another worker moved them meanwhile."""
     working = Study.objects.filter(archived_at=None)
@@ -130,7 +134,7 @@ def rule_answers(round_id: int, *, turn_seconds: float | None = None) -> bool:
     so killed anywhere and run again, or run twice at once, it decides nothing twice.
     """
     turn = TaskTurn(turn_seconds)
-    round_ = _with_new_answers().filter(pk=round_id).select_related("study").first()
+    round_ = _with_new_answers().filter(pk=round_id).first()
     if round_ is None:
         return False
     with hold_job(JobLockKind.RULES, round_id):
@@ -160,8 +164,7 @@ def _with_new_answers() -> QuerySet[Round]:
     item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM)
     ruled_once = Q(state=Round.State.RESOLVING, ruled_at__isnull=False)
     newer = Assignment.objects.filter(round=OuterRef("pk"), current__gt=Coalesce(OuterRef("ruled_until"), 0))
-    rows = Round.objects.filter(has_rules, item_by_item | ruled_once, study__archived_at=None, rules_error="")
-    return rows.filter(Exists(newer))
+    return _ready().filter(has_rules, item_by_item | ruled_once).filter(Exists(newer))
 
 
 @transaction.atomic
@@ -181,10 +184,15 @@ def rule_items(round_id: int, items: Sequence[int]) -> bool:
     A place that someone decided or reopened is left to people. Whether rules apply to the round now.
     """
     state = hold_state(round_id)
-    round_ = Round.objects.select_related("study").get(pk=round_id)
+    round_ = Round.objects.select_related("study").annotate(waits=waits_for_queue()).get(pk=round_id)
     study = round_.study
     item_by_item = state == Round.State.OPEN and study.is_resolved_by_item
-    if study.archived_at is not None or not study.has_rules or not (state == Round.State.RESOLVING or item_by_item):
+    if (
+        round_.waits
+        or study.archived_at is not None
+        or not study.has_rules
+        or not (state == Round.State.RESOLVING or item_by_item)
+    ):
         return False
     if not items:
         return True

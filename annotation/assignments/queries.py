@@ -17,7 +17,6 @@ from annotation.models import (
     Annotation,
     Assignment,
     AuditEvent,
-    InboxLine,
     Membership,
     Plan,
     ProposalOutcome,
@@ -96,11 +95,21 @@ def asked_meanwhile(rounds: Iterable[Round], unsettled: Collection[int] = ()) ->
     return {(round_id, rater): (n, n_done) for round_id, rater, n, n_done in _meanwhile.all(live)}
 
 
+def counted_third(round_: Round) -> dict[int, tuple[int, int]]:
+    """Rater → how many items of a round they are asked as a third rater, and answered of them, where it is counted.
+
+    Who becomes a rater of the round begins with these. One query.
+    """
+    return {rater: (n, n_done) for _, rater, n, n_done in _counted(_counted_third(round=round_))}
+
+
+def _counted_third(**of_rounds: Any) -> QuerySet[Assignment]:
+    rows = Assignment.objects.filter(THIRD_RATERS, **of_rounds)
+    return rows.exclude(state=Assignment.State.WITHDRAWN, round__mode=Round.Mode.PLANNED)
+
+
 def _asked_in(rounds: Any) -> QuerySet[Any, Any]:
-    told = InboxLine.objects.filter(round__any_of=rounds, kind=InboxLine.Kind.ARBITER).order_by().values("round")
-    rows = Assignment.objects.filter(THIRD_RATERS, round__in=told)
-    rows = rows.exclude(state=Assignment.State.WITHDRAWN, round__mode=Round.Mode.PLANNED)
-    return _counted(rows.filter(Exists(_RATES)))
+    return _counted(_counted_third(round__any_of=rounds).filter(Exists(_RATES)))
 
 
 def _counted(rows: QuerySet[Assignment]) -> QuerySet[Any, Any]:
@@ -331,21 +340,20 @@ def _are(n: int) -> str:
 
 
 def leaving(round_: Round, leaver: RoundRater, *, for_job: bool = False) -> DepartureOutcome:
-    """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; six queries at most.
+    """What a rater's leaving would do now: the very moves that `withdraw_rater` makes; seven queries at most.
 
     In a planned round each slot goes to a rater who never had the item and has room, whoever has least coming first.
     What is unfinished is only counted where it is so much that a job moves it, unless it is `for_job`.
     """
     own = left_by(round_, leaver.rater_id)
-    rows = own.order_by("position", "pk").values_list("pk", "round_id", "item_id", "slot")
-    seen = rows if for_job else rows[: JOB_FROM + 1]
-    unfinished = [UnfinishedAssignment(*row, kind_of(row[-1], leaver.rater.kind)) for row in seen]
+    counted = own if leaver.rater.is_machine else own.filter(RATERS)
     _, n_third = asked_meanwhile([round_]).get((round_.pk, leaver.rater_id), (0, 0))
     n_answers = leaver.n_finished - n_third
-    if not for_job and needs_job(len(unfinished)):
-        counted = own if leaver.rater.is_machine else own.filter(RATERS)
+    if not for_job and needs_job(counted[: JOB_FROM + 1].count()):  # nothing hangs on what third raters are asked
         is_given_up = round_.kind == Round.Kind.RELABEL
         return DepartureOutcome(leaver.rater, [], is_given_up=is_given_up, n_answers=n_answers, n_later=counted.count())
+    rows = own.order_by("position", "pk").values_list("pk", "round_id", "item_id", "slot")
+    unfinished = [UnfinishedAssignment(*row, kind_of(row[-1], leaver.rater.kind)) for row in rows]
     nobody: list[tuple[UnfinishedAssignment, Membership | None]] = [(each, None) for each in unfinished]
     if round_.kind == Round.Kind.RELABEL:
         return DepartureOutcome(leaver.rater, nobody, is_given_up=True, n_answers=n_answers)
@@ -587,6 +595,30 @@ def read_elsewhere(
     return found
 
 
+def may_have_it_queued(round_: Round, items: Collection[int]) -> dict[int, set[int]]:
+    """By item the ids of those who can have it in a relabeling queue of the study, whether it is there or not.
+
+    Its raters in rounds before the newest queue, and the substitutes of migrations. So who is drawn as a third rater
+    does not tell what a queue holds. Three queries, one where the study has no queue.
+    """
+    found: dict[int, set[int]] = {item: set() for item in items}
+    queues = Round.objects.filter(study=round_.study_id, kind=Round.Kind.RELABEL, opened_at__isnull=False)
+    newest = queues.order_by("-opened_at").first()
+    if newest is None:
+        return found
+    before = Round.objects.filter(study=round_.study_id, opened_at__lt=newest.opened_at).exclude(pk=round_.pk)
+    before = before.exclude(kind__in=(Round.Kind.RELABEL, Round.Kind.SCREENING)).order_by()
+    rated = Assignment.objects.filter(round__in=before.values("pk"), item__in=items).order_by()
+    for item, rater in rated.values_list("item_id", "rater_id"):
+        found[item].add(rater)
+    for stand_ins in Plan.objects.filter(study=round_.study_id, worklist__isnull=False).values_list(
+        "stand_ins", flat=True
+    ):
+        for item in items:
+            found[item].update(stand_ins)
+    return found
+
+
 def _maintain_proposals_elsewhere(
     round_: Round, others: Mapping[Round, set[int]], items: Collection[int], accounts: Mapping[int, Membership]
 ) -> list[tuple[int, int]]:
@@ -634,15 +666,23 @@ def _is_told_by_a_plan(round_: Round) -> bool:
     return plans.exists()
 
 
+def open_rounds_rated(member: Membership) -> QuerySet[Round]:
+    """The open rounds in which a member rates, or which they left with an answer that they can still change."""
+    present = RoundRater.objects.filter(rater=member, left_at__isnull=True).order_by()
+    given = Assignment.objects.filter(RATERS, rater=member).exclude(state=Assignment.State.WITHDRAWN).order_by()
+    rated = Q(pk__in=present.values("round")) | Q(pk__in=given.values("round"))
+    return Round.objects.filter(rated, state=Round.State.OPEN, study=member.study_id)
+
+
 def rounds_to_rate_blind(member: Membership) -> list[Round]:
-    """The rounds in which a member is still to answer without seeing others: open ones, and asked as a third rater."""
-    present = RoundRater.objects.filter(rater=member, left_at__isnull=True, unblinded=False).order_by()
+    """The rounds in which a member answers without seeing others: open ones, and asked as a third rater."""
+    marked = RoundRater.objects.filter(rater=member, unblinded=True).order_by()
+    blind = open_rounds_rated(member).exclude(pk__in=marked.values("round")).order_by()
     asked = Assignment.objects.filter(
         EXTRA_RATERS, rater=member, state__in=Assignment.UNFINISHED, unblinded=False
     ).order_by()
-    is_open = Q(state=Round.State.OPEN, pk__in=present.values("round"))
-    rounds = Round.objects.filter(is_open | Q(pk__in=asked.values("round")), study=member.study_id)
-    return list(rounds.order_by("number"))
+    is_to_answer = Q(pk__in=blind.values("pk")) | Q(pk__in=asked.values("round"))
+    return list(Round.objects.filter(is_to_answer, study=member.study_id).order_by("number"))
 
 
 def _reads_open_answers(member: Membership) -> bool:

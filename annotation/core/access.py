@@ -303,7 +303,7 @@ class Seat:
     @cached_property
     def arbitrated(self) -> frozenset[tuple[int, int]]:
         """Round and item where this person is asked as an arbiter and has not answered yet; one query."""
-        if self.membership is None or not self.membership.code:
+        if self.membership is None or not (self.membership.code or self.has_role(RATER)):
             return frozenset()
         return frozenset(_asked_extra.all(self.membership.pk))
 
@@ -368,6 +368,16 @@ class Seat:
         for pk, items in self.withheld_queues.items():
             found &= ~Q(round=pk, item__in=items)
         return found
+
+    def as_shown(self, round_: Round) -> Round:
+        """The round as pages show it: by a link, a relabeling queue looks the same whether it is open or resolving.
+
+        Its last answer moves it on, so its state would tell of items that are withheld. What came by a link is never
+        saved.
+        """
+        if self.link and round_.kind == Round.Kind.RELABEL and round_.state == Round.State.RESOLVING:
+            round_.state, round_.resolving_at = Round.State.OPEN, None
+        return round_
 
     def require_queue(self, round_: Round) -> None:
         """Raises Blind where items of a relabeling round can be withheld: what it holds, and whose, shows labels."""
@@ -672,7 +682,7 @@ def get_round(seat: Seat, number: int) -> Round:
     if found is None:
         raise NotFound(f"The study “{seat.study.slug}” has no round {number}.")
     found.study = seat.study
-    return found
+    return seat.as_shown(found)
 
 
 def get_round_rater(round_: Round, name: str, seat: Seat | None = None) -> RoundRater:

@@ -1,9 +1,13 @@
 """Locks of rounds and studies until the commit."""
 
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
 from annotation.core.access import Seat, get_round, require_changeable
 from annotation.core.bulk_jobs import job_at_work, rounds_of
 from annotation.core.errors import Conflict
-from annotation.models import BulkJob, Plan, Round, Study
+from annotation.models import BulkJob, Plan, Round, RoundItem, Study
 
 
 def require_prepared(study: Study) -> None:
@@ -17,6 +21,44 @@ def require_no_plan(study: Study) -> None:
     """Raises Conflict while a plan of the study is at work: it would not know of a round that comes now."""
     if Plan.objects.filter(study=study, state__in=Plan.AT_WORK).exists():
         raise Conflict("A migration of this study is running. Wait until it is done.", code="plan_at_work")
+
+
+def items_of_open_queue(study: int, items: Any) -> tuple[int, QuerySet[RoundItem, int]] | None:
+    """The number of the relabeling queue that is open, and which of these items (ids, or a query) it can hold.
+
+    Those that were in a round before it, for what a queue holds follows from labels. Who labels such an item again,
+    also as a third rater, is not shown whether it is there, and the queue's state would tell them: the last answer
+    moves it on. No migration is run while a round is open or a third rater has answers open, so only what comes later
+    has to wait. None where no queue is open.
+    """
+    queue = Round.objects.filter(study=study, kind=Round.Kind.RELABEL, state=Round.State.OPEN).first()
+    if queue is None:
+        return None
+    before = RoundItem.objects.filter(round__study=study, round__opened_at__lt=queue.opened_at, item__in=items)
+    found = before.exclude(round__kind=Round.Kind.SCREENING).order_by().values_list("item_id", flat=True)
+    return queue.number, found
+
+
+def waits_for_queue() -> Q:
+    """The condition that rules wait in a round: a queue is open that can hold its items, or a migration is at work."""
+    before = RoundItem.objects.filter(item=OuterRef("item"), round__opened_at__lt=OuterRef(OuterRef("opened_at")))
+    before = before.exclude(round__kind=Round.Kind.SCREENING)
+    here = RoundItem.objects.filter(Exists(before), round=OuterRef(OuterRef("pk")))
+    of_study = Round.objects.filter(study=OuterRef("study"), kind=Round.Kind.RELABEL, state=Round.State.OPEN)
+    of_study = of_study.exclude(pk=OuterRef("pk"))
+    at_work = Plan.objects.filter(study=OuterRef("study"), state__in=Plan.AT_WORK)
+    return ~Q(kind=Round.Kind.SCREENING) & (Exists(of_study.filter(Exists(here))) | Exists(at_work))
+
+
+def require_no_open_queue(round_: Round, items: Any, act: str) -> None:
+    """Raises Conflict where one of these items (ids, or a query of them) can be in a relabeling queue that is open."""
+    found = None if round_.kind == Round.Kind.SCREENING else items_of_open_queue(round_.study_id, items)
+    if found and found[1].exists():
+        raise Conflict(
+            f"Round {found[0]}, a relabeling queue, is open, and items of round {round_.number} were labeled before "
+            f"it. {act} once labeling in the queue has ended.",
+            code="queue_open",
+        )
 
 
 def _at_work(job: BulkJob) -> Conflict:

@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.core.access import Seat, get_seat, hold_state
-from annotation.core.errors import Invalid, NotFound, Stale, WrongState
+from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_seat, hold_state
+from annotation.core.errors import Forbidden, Invalid, NotFound, Stale, WrongState
 from annotation.discussion.mentions import mentioned_members
 from annotation.discussion.queries import own_answer, people
 from annotation.labeling.actions.answers import keep_draft, submit_annotation
@@ -18,6 +18,7 @@ from annotation.labels.answers import MOST_PARTS, applies, read_decision
 from annotation.labels.consensus import Values
 from annotation.labels.queries.part_matches import matches_of
 from annotation.models import Annotation, Assignment, InboxLine, Item, Remark, Round, RoundItem, Study
+from annotation.models.assignment_kinds import RATERS
 from shared.storable_json import check_storable
 from taxonomy.kinds import LONGEST_TEXT
 from taxonomy.queries import published_version
@@ -39,6 +40,7 @@ def write_remark(*, seat: Seat, round_: Round, item: Item, text: str, part: int 
     seat.require_discussion(round_)
     seat.require_sight_of(round_, item)
     assert seat.membership is not None
+    _require_own_in_queue(seat, round_, item)
     round_item = RoundItem.objects.counting().filter(round=round_, item=item).first()
     if round_item is None:
         raise NotFound(f"{item.identifier} is not in round {round_.number}.")
@@ -67,6 +69,20 @@ def write_remark(*, seat: Seat, round_: Round, item: Item, text: str, part: int 
     return remark
 
 
+def _require_own_in_queue(seat: Seat, round_: Round, item: Item) -> None:
+    """Raises Forbidden where a rater of a relabeling queue did not label this item there.
+
+    Others may see the item and not those that this rater labels: by a comment they would know that there are some.
+    """
+    if round_.kind != Round.Kind.RELABEL or seat.has_role(OWNER, ADJUDICATOR):
+        return
+    held = Assignment.objects.filter(RATERS, round=round_, item=item, rater=seat.membership)
+    if not held.exclude(state=Assignment.State.WITHDRAWN).exists():
+        raise Forbidden(
+            f"In round {round_.number}, a relabeling round, raters comment on items that they labeled there."
+        )
+
+
 def _check_done(study: Study, round_: Round, round_item: RoundItem) -> None:
     """An item is talked about when its raters are done, and the round is over or resolved item by item."""
     if round_.state in Round.OVER:
@@ -81,7 +97,7 @@ def _check_done(study: Study, round_: Round, round_item: RoundItem) -> None:
 
 
 def _tell_mentioned(seat: Seat, round_: Round, remark: Remark) -> None:
-    taking_part = people(seat.study, round_)
+    taking_part = people(seat, round_)
     reachable = {each.pk for each in taking_part.members if each.user_id and not each.is_machine}
     InboxLine.objects.bulk_create(
         [

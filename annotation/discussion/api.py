@@ -166,7 +166,7 @@ def remark_answer(remark: Remark) -> dict[str, Any]:
         "item": remark.item.identifier,
         "part": remark.part,
         "dimension": remark.dimension.key if remark.dimension else None,
-        "author": remark.author.code or remark.author.display_name,
+        "author": remark.author.code or remark.author.signed_name,
         "text": remark.text,
         "created_at": remark.created_at,
     }

@@ -23,7 +23,6 @@ from annotation.models import (
     Round,
     RoundItem,
     RoundRater,
-    Study,
 )
 from annotation.models.assignment_kinds import RATERS, is_rater_sql
 from shared.names import folded
@@ -51,7 +50,7 @@ class MemberNames:
 
     def label(self, member: Membership) -> str:
         """What stands beside a code: the name of who has none, or where names are shown; else nothing."""
-        return member.display_name if self.names_shown or not member.code else ""
+        return member.signed_name if self.names_shown or not member.code else ""
 
     def words(self, member: Membership) -> str:
         """A member in a sentence, also one who takes no part: a third rater from outside the round."""
@@ -60,7 +59,7 @@ class MemberNames:
     @cached_property
     def names_of_codes(self) -> dict[str, str]:
         """Code → name where the study shows names; else empty."""
-        return {each.code: each.display_name for each in self.members if each.code and self.names_shown}
+        return {each.code: each.signed_name for each in self.members if each.code and self.names_shown}
 
     def to_mention(self, own: int | None) -> list[tuple[str, str]]:
         """Whom one can mention, as (what is written after the @, name beside it): raters by code, others by name."""
@@ -72,12 +71,16 @@ class MemberNames:
         return sorted(found, key=lambda pair: code_order(pair[0]) if pair[0] in self.names_of_codes else (99, pair[0]))
 
 
-def people(study: Study, round_: Round) -> MemberNames:
-    """Who takes part in the discussion of a round: its raters, the adjudicators, the owners; one query."""
-    in_round = RoundRater.objects.filter(round=round_).values("rater")
-    rows = Membership.objects.filter(study=study).select_related("user", "former_user", "formerly").order_by("pk")
+def people(seat: Seat, round_: Round) -> MemberNames:
+    """Who takes part in the discussion of a round: its raters, the adjudicators, the owners; one query.
+
+    Not the raters of a relabeling queue all of whose items there are withheld from this person; one query more for it.
+    """
+    unseen = [rater for number, rater in seat.unseen_queue_raters if number == round_.pk]
+    in_round = RoundRater.objects.filter(round=round_).exclude(rater__in=unseen).values("rater")
+    rows = Membership.objects.filter(study=seat.study).select_related("user", "former_user", "formerly").order_by("pk")
     found = rows.filter(Q(roles__overlap=[OWNER, ADJUDICATOR]) | Q(pk__in=in_round))
-    return MemberNames(list(found), study.names_shown)
+    return MemberNames(list(found), seat.study.names_shown)
 
 
 def remarks(round_: Round, item: Item, *, after: int = 0) -> QuerySet[Remark]:
@@ -135,7 +138,7 @@ def meanwhile(seat: Seat, round_: Round, item: Item, since: DiscussionProgress) 
     answered = answered.exclude(rater=seat.membership).select_related("current", *RATER_NAMES).order_by("pk")
     return ConcurrentChange(
         [
-            (row.decided_by.display_name if row.decided_by else "Rule of the study", row.dimension.title)
+            (row.decided_by.signed_name if row.decided_by else "Rule of the study", row.dimension.title)
             for row in decided
         ],
         [(each.rater, each.current.revision) for each in answered if each.current],

@@ -47,7 +47,15 @@ def _lines_of(user: int) -> QuerySet[InboxLine]:
     place = {"study": OuterRef("round__study"), "before": OuterRef("round__number")}
     earlier = resolving_without(OuterRef(OuterRef("member")), **place)
     is_sealed = Q(round__kind=Round.Kind.RELABEL) & ~decides & Exists(earlier)
-    seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~is_sealed & ~Exists(arbitrates) & ~Exists(again))
+    # When a queue's last answer came tells of items that it may hold, so this waits for all rounds rated blind.
+    of_member = {"rater": OuterRef("member"), "round__study": OuterRef("round__study")}
+    coding = Q(round__state=Round.State.OPEN) & ~Q(round__kind__in=(Round.Kind.RELABEL, Round.Kind.SCREENING))
+    rating = RoundRater.objects.filter(coding, left_at=None, **of_member)
+    answered = Assignment.objects.filter(coding, **of_member).exclude(state=Assignment.State.WITHDRAWN)
+    owed = Assignment.objects.filter(EXTRA_RATERS, state__in=Assignment.UNFINISHED, **of_member)
+    is_queue = Q(kind=InboxLine.Kind.RESOLVING, round__kind=Round.Kind.RELABEL)
+    is_hidden = is_sealed | is_queue & (Exists(rating) | Exists(answered) | Exists(owed))
+    seen = ~Q(kind__in=OF_OTHERS) | (takes_part & ~is_blind & ~is_hidden & ~Exists(arbitrates) & ~Exists(again))
     has_work = ~Q(kind__in=WHILE_OPEN) | Q(round__state=Round.State.OPEN)
     has_work &= ~Q(kind__in=UNTIL_CLOSED) | ~Q(round__state=Round.State.CLOSED)
     lines = InboxLine.objects.filter(member__user=user).exclude(round__state=Round.State.UNDONE)

@@ -45,6 +45,12 @@ def set_description(membership: Membership, kind: str | None, described: Mapping
             f"{membership} stays {membership.kind}. Add a separate rater.",
             code="rater_has_items",
         )
+    if changed and _may_be_in_a_queue(membership):
+        raise Conflict(
+            f"{membership} has submitted labels, or can have some in a relabeling round, so its identity can't be "
+            "changed. Add another model, version or prompt as a separate rater.",
+            code="rater_has_answered",
+        )
     if changed and Annotation.objects.filter(assignment__in=given).exists():
         raise Conflict(
             f"{membership} has already submitted labels, so its identity can't be changed. Add another model, "
@@ -53,6 +59,13 @@ def set_description(membership: Membership, kind: str | None, described: Mapping
         )
     for name, value in changes.items():
         setattr(membership, name, value)
+
+
+def _may_be_in_a_queue(membership: Membership) -> bool:
+    """Whether a relabeling round can hold items for this model: which, and whether, can be hidden from who asks."""
+    queues = Round.objects.filter(study=membership.study_id, kind=Round.Kind.RELABEL, opened_at__isnull=False)
+    since = Q(closed_at__isnull=True) | Q(closed_at__gte=membership.created_at)
+    return bool(membership.pk and membership.is_machine) and queues.filter(since).exists()
 
 
 def _may_have_items(membership: Membership) -> bool:

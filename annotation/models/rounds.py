@@ -1,5 +1,7 @@
 """Models of rounds, their items, and their raters."""
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -111,6 +113,11 @@ class Round(models.Model):
     def is_from_sheet(self) -> bool:
         """Whether an import made it: that opens it and starts its resolving at one moment, as nothing else does."""
         return self.opened_at is not None and self.opened_at == self.resolving_at
+
+    @property
+    def decided_since(self) -> datetime | None:
+        """Since when disagreements can wait; of a queue, whose last answer may be hidden, since its opening."""
+        return self.opened_at if self.kind == Round.Kind.RELABEL else self.resolving_at or self.opened_at
 
 
 class RoundRater(models.Model):

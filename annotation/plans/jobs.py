@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 from django.db import transaction
 from django.utils import timezone
@@ -86,7 +87,7 @@ def _give_out(plan: Plan, found: PlanScope, needed: Needed, chunk: Sequence[int]
     for item_id in chunk:
         concerned = list(dict.fromkeys(need.rater_id for need in needed[item_id]))
         here = [pk for pk in concerned if pk in present]
-        free = [pk for pk in _turned(plan.stand_ins, last + len(raters)) if pk in present and pk not in here]
+        free = [pk for pk in _turned(plan.stand_ins, item_id) if pk in present and pk not in here]
         if here := here + free[: len(concerned) - len(here)]:
             raters[item_id] = here
     if not raters:
@@ -118,9 +119,13 @@ def _give_out(plan: Plan, found: PlanScope, needed: Needed, chunk: Sequence[int]
     plan.cursor["position"] = last + len(raters)
 
 
-def _turned(members: Sequence[int], by: int) -> Sequence[int]:
-    """The same people, each time beginning with another one."""
-    by %= max(len(members), 1)
+def _turned(members: Sequence[int], item_id: int) -> Sequence[int]:
+    """The same people, for each item beginning with another one.
+
+    With which one follows from the item alone: by a count of items, who has the others would tell of an item that is
+    withheld.
+    """
+    by = crc32(b"%d" % item_id) % max(len(members), 1)
     return [*members[by:], *members[:by]]
 
 

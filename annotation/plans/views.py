@@ -321,7 +321,7 @@ def _stand_ins(raters: Mapping[str, Membership], told: Mapping[str, Any], chosen
     """Who may answer in the place of absent raters; nobody where none is absent."""
     if not any(each["absent"] for each in told["worklist"]["raters"]):
         return []
-    return [StandIn(code, each.display_name, code in chosen) for code, each in raters.items() if not is_absent(each)]
+    return [StandIn(code, each.signed_name, code in chosen) for code, each in raters.items() if not is_absent(each)]
 
 
 @login_required

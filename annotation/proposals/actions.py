@@ -150,7 +150,7 @@ def _check_seen(seat: Seat, found: Sequence[ProposalLine], expected: Collection[
 
 
 def _stale(name: str, outcome: ProposalOutcome) -> Stale:
-    who = outcome.decided_by.display_name if outcome.decided_by else "someone"
+    who = outcome.decided_by.signed_name if outcome.decided_by else "someone"
     return Stale(
         f"{who} already answered “{name}” ({outcome.outcome}). Review that answer before you change it.",
         newer={

@@ -137,7 +137,7 @@ class RoundForm(forms.Form):
         fields["taxonomy_version"].choices = [
             (each.number, f"version {each.number}" + (f": {each.title}" if each.title else "")) for each in versions
         ]
-        fields["raters"].choices = [(each.code, f"{each.code} · {each.display_name}") for each in raters]
+        fields["raters"].choices = [(each.code, f"{each.code} · {each.signed_name}") for each in raters]
         self.people = [each.code or "" for each in raters if not each.is_machine]
         for code in self.people:
             fields[f"quota_{code}"] = forms.IntegerField(

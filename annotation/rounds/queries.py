@@ -208,7 +208,7 @@ def round_lines(
     `with_days` adds the day of each rater's last answer, by one query for each round.
     """
     rows: Any = rounds.select_related("taxonomy_version", "study").annotate(**_counts_of_rounds()).order_by("-number")
-    found: list[Any] = list(rows)
+    found: list[Any] = [seat.as_shown(row) for row in rows] if seat else list(rows)
     is_open = {row.pk for row in found if row.n_out and row.state == Round.State.OPEN}
     screened = is_open & seat.sealed_round_ids if seat else set()
     n_aside = n_free_aside(screened) if screened else Counter[int]()

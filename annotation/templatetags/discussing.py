@@ -27,7 +27,7 @@ def inbox_count(context: Any) -> int:
 @register.filter
 def author_name(member: Membership, study: Study) -> str:
     """A rater by code, or by name where the study shows names; who has no code, by name."""
-    return member.display_name if study.names_shown or not member.code else member.code
+    return member.signed_name if study.names_shown or not member.code else member.code
 
 
 @register.filter

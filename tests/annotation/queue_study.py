@@ -38,7 +38,8 @@ def build_with_queue(state: str | None) -> Study:
     if state is not None:
         _relabel(study, state)
     last = draft(study, 1, 2)
-    rounds.open_round(seat=make.owner_seat(study), number=last.number, reason="-", unregistered=True)
+    with make.queues_aside(study):
+        rounds.open_round(seat=make.owner_seat(study), number=last.number, reason="-", unregistered=True)
     draft(study, 3)
     return study
 

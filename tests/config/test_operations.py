@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
 
 from accounts.audit import record
+from accounts.models import User
 from annotation.exports.actions import request_export
 from annotation.models import Arrival, Assignment, BulkJob, Deletion, Export, RoundRater, Workbook
 from config import heartbeats, operator_queries
@@ -99,13 +100,14 @@ def test_every_kind_of_job_is_on_the_page_with_where_it_is_begun_anew(staff: Cli
     BulkJob.objects.create(kind="opening", round=round_, **bulk)
     BulkJob.objects.create(kind="leaving", round=round_, **bulk)
     BulkJob.objects.create(kind="pinning", **bulk)
+    User.objects.filter(username="olga").update(first_name="bob")
     shown = " ".join(staff.get("/operations/").content.decode().split())
     assert "Create it again on the Exports page." in shown
     assert (
         f'href="/studies/import/{own.pk}/"' in shown
         and "Owners of the study can change its columns on its page" in shown
     )
-    assert f'href="/studies/import/{others.pk}/"' not in shown and "Only olga can open its page." in shown
+    assert f'href="/studies/import/{others.pk}/"' not in shown and "Only bob (olga) can open its page." in shown
     assert "came · from a file" in shown and "Choose the file again there." in shown
     assert 'href="/deleted-studies/"' in shown and "study · taken away" in shown
     assert "study · drawing of a sample" in shown and "study · opening of round 1" in shown

@@ -65,7 +65,7 @@ def headline_set(seat: Seat) -> HeadlineSet:
         rounds=() if hidden else finished,
         waiting=[each for each in chosen if each.state not in Round.OVER],
         fixed=[each.number for each in chosen] if fixed else (),
-        fixed_by=fixed.user.display_name if fixed and fixed.user and seat.link is None else "",
+        fixed_by=fixed.user.signed_name if fixed and fixed.user and seat.link is None else "",
         fixed_at=fixed.at if fixed else None,
         hidden=hidden,
     )

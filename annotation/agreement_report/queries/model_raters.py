@@ -1,6 +1,6 @@
 """Model raters: their agreement with people and with agreed labels, apart from that among people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypedDict
@@ -35,10 +35,13 @@ class ModelRaterEntry(TypedDict):
     pairs: list[PersonEntry]
 
 
-def machines_in(rounds: Sequence[Round]) -> list[Membership]:
-    """The machines that rate in these rounds, in the order of their codes; one query."""
+def machines_in(rounds: Sequence[Round], unseen: Container[tuple[int, int]] = ()) -> list[Membership]:
+    """The machines that rate in these rounds, in the order of their codes; one query.
+
+    Without those `unseen`, by round and member, as in `Seat.unseen_queue_raters`.
+    """
     rows = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.MACHINE).select_related("rater")
-    found = {row.rater_id: row.rater for row in rows}
+    found = {row.rater_id: row.rater for row in rows if (row.round_id, row.rater_id) not in unseen}
     return sorted(found.values(), key=lambda each: (len(each.code or ""), each.code or ""))
 
 
@@ -48,7 +51,7 @@ def against_machines(seat: Seat, rounds: Sequence[Round], asked: AgreementQuery)
     None for free text. Of a pair: cohen_kappa (None where undefined), percent_agreement (0–1) and n, the units both
     rated. One query where no machine rates in these rounds; else as `dimension_patterns`, and two more.
     """
-    machines = machines_in(rounds)
+    machines = machines_in(rounds, seat.unseen_queue_raters)
     if not machines:
         return {}
     codes = rater_codes(seat)

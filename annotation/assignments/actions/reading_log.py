@@ -112,7 +112,7 @@ def note_drafts(users: Iterable[User], taxonomy: Taxonomy) -> None:
 def _under_way(seat: Seat, rounds: Iterable[Round]) -> list[Round]:
     """Rounds among those read that count, with the rounds before a relabeling queue that are resolved, if they do."""
     read = list(rounds)
-    if not seat.has_role(RATER) or seat.has_role(OWNER, ADJUDICATOR):
+    if seat.has_role(OWNER, ADJUDICATOR):
         return [each for each in read if each.state == Round.State.OPEN]
     found = {each.pk: each for each in read if each.state in (Round.State.OPEN, Round.State.RESOLVING)}
     if queues := [each.number for each in read if each.kind == Round.Kind.RELABEL]:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from annotation.assignments.actions.reading_locks import held_unblinded_by_item
 from annotation.assignments.actions.states_and_leases import withdraw
+from annotation.assignments.queries import may_have_it_queued
 from annotation.assignments.rules import Candidate, third_raters
 from annotation.core.access import ADJUDICATOR, OWNER, RATER
 from annotation.labels.queries.verdicts import round_verdicts
@@ -36,10 +37,10 @@ def ask_third_raters(
 ) -> dict[int, int]:
     """Gives items to third raters, by hand to one of those named, and tells them; item → member.
 
-    Raters of the round come first. A rule never asks a person whose role let them read the answers, or a rater who
-    read answers while the round, or another one with the item, was being resolved; by hand they are asked, and their
-    assignment is marked. Where nobody is left nothing happens, and the place stays for people to decide. Call it while
-    the items are held.
+    Raters of the round come first. A rule never asks a person whose role let them read the answers, a rater who read
+    answers while the round, or another one with the item, was being resolved, or one who can have the item in a
+    relabeling queue; by hand they are asked, and their assignment is marked. Where nobody is left nothing happens, and
+    the place stays for people to decide. Call it while the items are held.
     """
     if not items:
         return {}
@@ -48,8 +49,9 @@ def ask_third_raters(
     unblinded = held_unblinded_by_item(round_, items, members if by_hand is None else by_hand, of_round)
     if by_hand is None:
         members = [each for each in members if not each.is_away]
-        for item, readers in unblinded.items():
-            had[item] |= readers
+        queued = may_have_it_queued(round_, items)
+        for item in items:
+            had[item] |= unblinded[item] | queued[item]
     ranked = [
         Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round))
         for each in (members if by_hand is None else by_hand)

@@ -128,7 +128,8 @@ def gold_of_round(
     if len(found) < n_items:
         items = plural(len(found), f"item of round {number} has", f"items of round {number} have")
         said = f"Only {items} agreed labels for every dimension under version {version.number}."
-        fields["n_training"] = [f"{said} Items of open and resolving rounds are not taken." if again else said]
+        # Said whether there is such an item or not: a relabeling queue holds items because of their labels.
+        fields["n_training"] = [f"{said} Items of open and resolving rounds are not taken."]
     return found
 
 

@@ -247,7 +247,7 @@ def item_change(seat: Seat, item: Item, since: str = "") -> ItemChange:
     snapshots = {each.pk: each for each in Snapshot.objects.filter(shown, pk__in=wanted)}
     current = snapshots.get(item.issue.current_snapshot_id or 0)
     others = sorted((pk for pk in snapshots if current and pk != current.pk), reverse=True)
-    chosen = [pk for pk in others if since and snapshots[pk].sha256.startswith(since)]
+    chosen = [pk for pk in others if since and since in (snapshots[pk].key, snapshots[pk].sha256[: len(since)])]
     pinned = [pk for pk in others if pk == item.snapshot_id]
     old = next((snapshots[pk] for pk in [*chosen, *pinned, *others]), None)
     states = [

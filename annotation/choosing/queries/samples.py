@@ -887,7 +887,7 @@ def item_lines(seat: Seat, items: Sequence[Item]) -> list[ItemLine]:
     for place in places:
         rounds[place.item_id].append(
             ItemRound(
-                place.round,
+                seat.as_shown(place.round),
                 None if seat.hides(place.round, place.item_id) else done.get((place.item_id, place.round_id), 0),
                 place.n_raters,
             )

@@ -64,7 +64,7 @@ def _list(request: HttpRequest, seat: Seat, status: int = 200) -> HttpResponse:
 def item_changes(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """What differs between the pinned and the newest state of an item's issue; a POST pins the newest.
 
-    `?since=` is how the SHA-256 of another state begins that is to be compared with the newest.
+    `?since=` is the key of another state that is to be compared with the newest, or how its SHA-256 begins.
     """
     seat = _seat(request, slug)
     item = get_item_at(seat, pk)

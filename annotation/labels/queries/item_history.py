@@ -114,6 +114,11 @@ class ItemInRound:
     is_sealed: bool = False
 
     @property
+    def shows_answers(self) -> bool:
+        """Whether it says what raters gave, or why they skipped the item."""
+        return bool(self.parts or self.raters)
+
+    @property
     def is_disputed(self) -> bool:
         return any(line.state == "open" for part in self.parts for line in part.dimensions)
 
@@ -140,7 +145,7 @@ def _by_code(assignment: Assignment) -> tuple[int, str]:
 
 
 def _in_round(seat: Seat, item: Item, place: RoundItem, assignments: Sequence[Assignment]) -> ItemInRound:
-    round_ = place.round
+    round_ = seat.as_shown(place.round)
     n_done = None
     if not seat.hides(round_, item.pk):
         n_done = sum(each.kind == Assignment.Kind.RATER and each.state in Assignment.FINISHED for each in assignments)

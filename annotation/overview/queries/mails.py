@@ -115,13 +115,13 @@ def summaries_of(user: User) -> list[StudySummary]:
                 for each in line.unfinished_raters:
                     since = _since(round_.opened_at)
                     words = (
-                        f"{each.rater.display_name} has {_n(each.n_left, 'item')} left in round {round_.number}{since}"
+                        f"{each.rater.signed_name} has {_n(each.n_left, 'item')} left in round {round_.number}{since}"
                     )
                     summary.lines.append(words + _due(round_.due_on))
         for round_ in rounds:
             if _is_decided(round_) and (n := open_disagreements(seat, round_).n):
                 who = _names(seat.study, ADJUDICATOR) or "you"
-                since = _since(round_.resolving_at or round_.opened_at)
+                since = _since(round_.decided_since)
                 summary.lines.append(f"{_n(n, 'disagreement')} of round {round_.number} {_wait(n)} for {who}{since}")
             if n := n_open_proposals(round_, without=seat.withheld_in(round_)):
                 words = _n(n, "proposed category", "proposed categories")
@@ -139,7 +139,7 @@ def _names(study: Study, role: str) -> str:
         for each in Membership.objects.filter(study=study).select_related("user")
         if each.user and each.has_role(role)
     ]
-    return ", ".join(each.display_name for each in members)
+    return ", ".join(each.signed_name for each in members)
 
 
 def _n(n: int, one: str, many: str = "") -> str:

@@ -96,7 +96,7 @@ def rounds_to_resolve(user: User) -> QuerySet[Round]:
         Round.objects.filter(Exists(deciding), study__archived_at__isnull=True)
         .filter(Q(state=Round.State.RESOLVING) | item_by_item)
         .select_related("study", "taxonomy_version")
-        .order_by("resolving_at", "pk")
+        .order_by("opened_at", "pk")
     )
 
 

@@ -23,7 +23,7 @@ def item(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     found: Item = get_item_at(seat, pk)
     issue = found.issue
     rounds = item_history.item_rounds(seat, found)
-    note_reading(seat, [each.round for each in rounds if each.parts], "item", PAGE)
+    note_reading(seat, [each.round for each in rounds if each.shows_answers], "item", PAGE)
     return study_page(
         request,
         seat,

@@ -218,7 +218,7 @@ def _who_is_out(line: RoundLine) -> str:
     if line.round.mode == Round.Mode.POOL or not out:
         left = plural(line.n_left, "assignment is", "assignments are")
         return f"Round {line.round.number} is open: {left} unfinished"
-    names = [each.rater.display_name for each in out[:3]]
+    names = [each.rater.signed_name for each in out[:3]]
     who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     if len(out) > 3:
         who = f"{', '.join(names)} and {len(out) - 3} more"

@@ -13,9 +13,9 @@ from annotation.assignments.queries import read_elsewhere, rounds_elsewhere, unb
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
-from annotation.core.locks import hold_round
+from annotation.core.locks import hold_round, require_no_open_queue, require_no_plan
 from annotation.core.member_lists import member_named
-from annotation.models import Assignment, InboxLine, Item, Membership, Round
+from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem
 from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.resolving.actions.resolutions import hold_item
 
@@ -66,6 +66,8 @@ def ask_third_rater(
     elif not free:
         sentence = "Every rater of the study has had this item or left the round. Add another member as a rater."
         raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
+    require_no_plan(round_.study)
+    require_no_open_queue(round_, [item.pk], "Assign a third rater")
     given = ask_third_raters(round_, [item.pk], by_hand=blind if chosen is None else [chosen])
     marked = {"unblinded": True} if chosen is not None and chosen.pk in could_read else {}
     record(
@@ -142,6 +144,8 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
         raise WrongState(f"Round {number} is {round_.state}. Rules are applied while a round is being resolved.")
     if not seat.study.has_rules:
         raise WrongState("The study has no rule to apply. Turn one on in its settings.")
+    require_no_plan(seat.study)
+    require_no_open_queue(round_, RoundItem.objects.filter(round=round_).values("item"), "Apply the rules")
     # A worker that is at it ends, so that what it passed is looked at again.
     anew: dict[str, Any] = {} if failed_open else {"ruled_until": None, "ruled_to": 0}
     Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="", **anew)
@@ -161,5 +165,5 @@ def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str,
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
     elsewhere = read_elsewhere(round_, rounds_elsewhere(round_, [item.pk]), [item.pk], free)
     could_read = unblinded_among(round_, free) | elsewhere[item.pk]
-    found = [(each.code or "", each.display_name, each.pk in could_read) for each in free]
+    found = [(each.code or "", each.signed_name, each.pk in could_read) for each in free]
     return sorted(found, key=lambda each: each[2])

@@ -60,7 +60,7 @@ def news(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
         Annotation.number_of(request.GET.get("answered", "")) or 0,
     )
     after = _seen(request.GET)
-    taking_part = queries.people(here.seat.study, here.round)
+    taking_part = queries.people(here.seat, here.round)
     said = list(queries.remarks(here.round, item, after=after))
     meanwhile = queries.meanwhile(here.seat, here.round, item, since)
     told = item_discussion.news(here, item, taking_part, since, said[-1].pk if said else after, meanwhile)
@@ -103,7 +103,7 @@ def say(request: HttpRequest, slug: str, number: int, pk: int) -> HttpResponse:
         return render(request, "annotation/resolving/_thread_form.html", wrong | here.context, status=422)
     if not is_part:
         return redirect(here.item_url(item.pk, place=wanted) + f"#remark-{made.public_id}")
-    taking_part = queries.people(here.seat.study, here.round)
+    taking_part = queries.people(here.seat, here.round)
     said = queries.remarks(here.round, item, after=_seen(request.POST))
     shown = [item_discussion.remark(here, each, taking_part) for each in said]
     told = {"remarks": shown, "after": made.public_id, "is_news": True}
@@ -172,7 +172,7 @@ def items(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         round=here.round,
         page=page,
         lines=[(line, here.item_url(line.item, walk=walk)) for line in queries.discussion_items(here.round, page.rows)],
-        names=queries.people(here.seat.study, here.round).names_of_codes,
+        names=queries.people(here.seat, here.round).names_of_codes,
         flagged=flagged,
         n_flagged=queries.n_flagged(here.round, here.hidden),
         choices=[("All items", address, not flagged), ("⚑ Flagged", f"{address}?flagged=1", flagged)],

@@ -28,7 +28,7 @@ MOST_REMARKS = 200
 
 def discussion(here: QueuePosition, item: Item, standing: ItemVerdicts, place: Verdict | None) -> dict[str, object]:
     """What the page of an item shows of the discussion: thread, table of answers, one's own answer; nine queries."""
-    taking_part = queries.people(here.seat.study, here.round)
+    taking_part = queries.people(here.seat, here.round)
     found = queries.remarks(here.round, item)
     said = list(reversed(found.reverse()[: MOST_REMARKS + 1]))
     n_remarks = len(said) if len(said) <= MOST_REMARKS else found.count()

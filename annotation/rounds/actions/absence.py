@@ -25,7 +25,7 @@ def set_away(*, seat: Seat, until: object, user: object = None) -> Membership:
     member = _member(seat, user)
     held = Membership.objects.select_for_update(of=("self",)).select_related("user").get(pk=member.pk)
     if held.user_id != member.user_id:
-        raise NotFound(f"{held.display_name} left the study at this moment.")
+        raise NotFound(f"{held.signed_name} left the study at this moment.")
     held.away_until = _day(until)
     held.save(update_fields=["away_until"])
     told = held.away_until.isoformat() if held.away_until else None

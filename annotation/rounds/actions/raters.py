@@ -19,7 +19,7 @@ from annotation.assignments.planning import new_holders, own_order
 from annotation.assignments.queries import (
     DepartureOutcome,
     UnfinishedAssignment,
-    asked_meanwhile,
+    counted_third,
     free_slots,
     leaving,
     left_by,
@@ -82,7 +82,7 @@ def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutco
         round__study=seat.study, round__state=Round.State.OPEN, rater=member, left_at__isnull=True
     )
     numbers = list(rows.order_by("round__number").values_list("round__number", flat=True))
-    found = _withdraw(seat, numbers, member.code or "", leaves_study=True)
+    found = _withdraw(seat, numbers, member, leaves_study=True)
     asked = Assignment.objects.filter(round__study=seat.study, rater=member, round__state=Round.State.RESOLVING)
     withdraw_third_raters(asked)
     return [(round_, each) for round_, each in found if round_.pk not in withheld_queues]
@@ -90,7 +90,7 @@ def take_out(seat: Seat, member: Membership) -> list[tuple[Round, DepartureOutco
 
 @transaction.atomic
 def _withdraw(
-    seat: Seat, numbers: Sequence[int], rater: str, *, leaves_study: bool = False
+    seat: Seat, numbers: Sequence[int], rater: str | Membership, *, leaves_study: bool = False
 ) -> list[tuple[Round, DepartureOutcome]]:
     """Withdraws a rater from some rounds; one job does so in those where it is to move many items.
 
@@ -112,8 +112,9 @@ def _withdraw(
     return found
 
 
-def _withdraw_from(seat: Seat, round_: Round, rater: str) -> tuple[Round, DepartureOutcome]:
-    leaver = get_round_rater(round_, rater)
+def _withdraw_from(seat: Seat, round_: Round, rater: str | Membership) -> tuple[Round, DepartureOutcome]:
+    rows = RoundRater.objects.select_related("rater__user", "rater__invited_user")
+    leaver = get_round_rater(round_, rater) if isinstance(rater, str) else rows.get(round=round_, rater=rater)
     if leaver.left_at is not None:
         return round_, DepartureOutcome(leaver.rater, [])
     _require_open(round_, "lets raters leave")
@@ -175,7 +176,7 @@ class LeavingByJob:
         rows = RoundRater.objects.filter(rater=job.asked["rater"], round__in=self._left(job))
         for row in rows.select_related("round__study", "rater"):
             found = leaving(row.round, row, for_job=True)
-            self.moves[row.round_id] = list(found.moves)
+            self.moves[row.round_id] = sorted(found.moves, key=lambda move: move[0].kind != Assignment.Kind.THIRD)
             if found.is_given_up:
                 self.given_up.add(row.round_id)
 
@@ -187,7 +188,9 @@ class LeavingByJob:
         pk = self._left(job)[0]
         round_ = Round.objects.select_for_update(of=("self",)).select_related("study").get(pk=pk)
         leaver = RoundRater.objects.select_related("rater").get(round=round_, rater=job.asked["rater"])
-        batch, self.moves[pk] = self.moves[pk][: batches.BATCH_OF_OPEN], self.moves[pk][batches.BATCH_OF_OPEN :]
+        n_third = sum(each.kind == Assignment.Kind.THIRD for each, _ in self.moves[pk])
+        n = batches.BATCH_OF_OPEN + n_third  # all of these with the first batch: the progress does not tell of them
+        batch, self.moves[pk] = self.moves[pk][:n], self.moves[pk][n:]
         moves = self._still(round_, leaver, batch)
         n_waiting = _hand_over(round_, moves, is_given_up=pk in self.given_up)
         n = sum(each.kind != Assignment.Kind.THIRD for each, _ in moves)
@@ -309,7 +312,7 @@ def add_rater(*, seat: Seat, number: int, user: str, quota: int | None = None, u
         )
     if row is None:
         row = RoundRater.objects.create(round=round_, rater=member, quota=quota, unblinded=is_unblinded)
-        row.n_assigned, row.n_finished = asked_meanwhile([round_]).get((round_.pk, member.pk), (0, 0))
+        row.n_assigned, row.n_finished = counted_third(round_).get(member.pk, (0, 0))
         row.save(update_fields=["n_assigned", "n_finished"])
     else:
         row.left_at, row.quota, row.unblinded = None, quota, is_unblinded

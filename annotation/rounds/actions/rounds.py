@@ -45,7 +45,7 @@ from annotation.core.access import OWNER, Seat, get_round, items_by_identifier, 
 from annotation.core.audit import record
 from annotation.core.database_planner import tell_planner
 from annotation.core.errors import Conflict, Invalid, WrongState
-from annotation.core.locks import hold_round, hold_study, require_no_plan, require_prepared
+from annotation.core.locks import hold_round, hold_study, require_no_open_queue, require_no_plan, require_prepared
 from annotation.core.member_lists import members_named
 from annotation.core.numbers import next_round_number
 from annotation.labels.answers import digest
@@ -518,7 +518,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     A coding round from before its issues were screened opens only if all are in; Conflict counts the others.
 
     A round that is older than a relabeling queue with an item of it does not open: Conflict. The queue would show its
-    labels.
+    labels. Nor does one with items that an open queue can hold.
 
     The first round of a study whose dimensions have no registered coefficient opens only with `unregistered`.
 
@@ -550,6 +550,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
     _require_items(round_, everybody)
     _require_screened(round_)
     _require_no_later_queue(seat, round_)
+    require_no_open_queue(round_, RoundItem.objects.filter(round=round_).values("item"), f"Open round {number}")
     without = require_registered(round_, unregistered)
     gate = passed_gate(seat=seat, round_=round_, reason=reason)
     n_items = RoundItem.objects.counting().filter(round=round_).count()

@@ -248,6 +248,7 @@ def one_round(seat: Seat, round_: Round) -> dict[str, Any]:
 
 def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
     job = shown_job(seat, round_)
+    is_withheld = round_.pk in seat.withheld_queues  # where what was answered last may be withheld, too
     unseen = seat.unseen_queue_raters
     raters = [each for each in round_.round_raters.all() if (round_.pk, each.rater_id) not in unseen]
     return {
@@ -270,7 +271,7 @@ def round_answer(seat: Seat, round_: Any) -> dict[str, Any]:
         "left": [each.rater.code for each in raters if each.left_at is not None],
         "due_on": round_.due_on,
         "opened_at": round_.opened_at,
-        "resolving_at": round_.resolving_at,
+        "resolving_at": None if is_withheld else round_.resolving_at,
         "closed_at": round_.closed_at,
         "gold_minimum": round_.gold_minimum,
         "gate": gate_then(seat, round_),

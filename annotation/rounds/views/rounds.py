@@ -156,6 +156,7 @@ def _round_page(
         "rounds",
         status=status,
         round=round_,
+        resolving_at=None if round_.pk in seat.withheld_queues else round_.resolving_at,
         line=line,
         with_days=with_days,
         rater_counts=_rater_counts(round_),

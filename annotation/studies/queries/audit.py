@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from django.db.models import BooleanField, Exists, F, Func, JSONField, Min, OuterRef, Q, QuerySet, Value
 
 from annotation.agreement_report.queries.headline import FIXED
-from annotation.assignments.queries import READ
 from annotation.core.access import Seat
 from annotation.core.drafts import tells_of_draft
 from annotation.exports.queries.files import is_hidden
@@ -47,7 +46,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     answers, also where an entry names several rounds, and no entry that quotes their agreement or the hash of a file
     that holds such answers.
     What a proposal became in a draft, and downloads with its categories, are for people who read the draft.
-    Who read answers is not shown to who is blind there, because a line more means an answer more.
+    Who read answers is not shown of those rounds, because a line more means an answer more.
     """
     rows = AuditEvent.objects.filter(study=seat.study).select_related("user").order_by("-pk")
     removed = Export.objects.filter(study=seat.study, state=Export.State.REMOVED)
@@ -69,7 +68,7 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
     if not hidden:
         return rows
     rounds = dict(Round.objects.filter(pk__in=hidden).values_list("pk", "number"))
-    numbers, for_others = list(rounds.values()), [number for pk, number in rounds.items() if pk not in blind]
+    numbers = list(rounds.values())
     rows = rows.exclude(detail__has_key="pilot", detail__pilot__in=numbers)
     rows = rows.exclude(detail__has_key=WITHDRAWN_BY_SCREENING)
     if seat.withheld:  # how many items a relabeling queue has, and whose
@@ -81,9 +80,8 @@ def audit_of(seat: Seat) -> QuerySet[AuditEvent]:
             mains = Round.objects.filter(study=seat.study, kind=Round.Kind.MAIN).values_list("number", flat=True)
             rows = rows.exclude(verb="round opened", detail__round__in=list(mains))
     nothing = Q(verb__in=TELLS_NOTHING) & ~Q(detail__has_any_keys=[THIRD_WITHDRAWN, LEFT_OPEN])
-    told = nothing | Q(verb=READ, detail__round__in=for_others)
     elsewhere = ~Q(detail__has_key="round") | ~Q(detail__round__in=numbers)
-    return rows.filter(told | elsewhere & ~Q(_names_one_of(numbers)))
+    return rows.filter(nothing | elsewhere & ~Q(_names_one_of(numbers)))
 
 
 def _names_one_of(numbers: Sequence[int]) -> Func:

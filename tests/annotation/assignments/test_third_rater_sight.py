@@ -22,8 +22,8 @@ from annotation.studies.actions.studies import change_study
 from annotation.studies.queries.audit import audit_of
 from tests import builders as make
 from tests.annotation import compared_answers, permission_study
-from tests.annotation.compared_answers import AGES, all_said, all_skipped, history_rewritten
-from tests.annotation.permission_study import BASE, OF_ROUND_1, PAGES, Visitor, words_of
+from tests.annotation.compared_answers import all_said, all_skipped, history_rewritten
+from tests.annotation.permission_study import BASE, OF_ROUND_1, PAGES, Visitor, compared, words_of
 from tests.annotation.plans.test_plans import SECOND
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
@@ -118,7 +118,7 @@ def _plain(answer: Any) -> Any:
     """What an answer says, but for how many items are hidden, which has to differ."""
     if "json" in answer.headers["Content-Type"]:
         return json.loads(re.sub(r'"items_hidden":\d+', '"items_hidden":0', answer.content.decode()))
-    return AGES.sub("", words_of(answer).partition("\n<")[2] or answer.content.decode())
+    return compared(words_of(answer).partition("\n<")[2] or answer.content.decode())
 
 
 @pytest.mark.slow

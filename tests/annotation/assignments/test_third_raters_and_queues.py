@@ -11,6 +11,7 @@ from annotation.imports.actions.ratings import import_ratings
 from annotation.models import Assignment, Item, Membership, Round
 from annotation.plans import actions as plan_actions
 from annotation.plans import jobs as plan_jobs
+from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
 from tests import builders as make
 from tests.annotation.core.test_independence import ask
@@ -46,9 +47,13 @@ def test_who_sees_a_relabeling_queue_of_a_round_is_no_blind_third_rater_there(st
         assert "R1 said Hang" in before[0]["words"]
     item = Item.objects.get(study=study, identifier=ITEM)
     change_study(seat=make.owner_seat(study), changes={"third_rater": True})
+    assert not rule_jobs.rule_items(round_.pk, [item.pk]), "rules wait for the queue"
+    refused = ask(item=ITEM, rater="dan", unblinded=True)
+    assert (refused.status_code, refused.json()["code"]) == (409, "queue_open")
+    rounds.resolve_round(seat=make.owner_seat(study), number=2, withdraw=True)
     assert rule_jobs.rule_items(round_.pk, [item.pk])
     assert not Assignment.objects.filter(round=round_, slot=None).exists()
-    given = ask(item=ITEM, rater="dan", unblinded=True)
+    given = ask(item=ITEM, rater="dan", unblinded=True, round=1)
     assert (given.status_code, given.json()["unblinded"]) == (201, True)
 
 
@@ -98,6 +103,31 @@ def test_a_stand_in_reads_nothing_of_an_item_that_is_withheld_from_them() -> Non
     plan = plan_actions.preview_plan(seat=make.owner_seat(study), to=2)
     plan_actions.run_plan(seat=make.owner_seat(study), plan=plan, stand_ins=["dan"], send=False)
     plan_jobs.work(plan.pk)
-    make.open_round(study, 1, raters=("dan",), raters_per_item=1)  # the first item again
+    with make.queues_aside(study):
+        make.open_round(study, 1, raters=("dan",), raters_per_item=1)  # the first item again
     told = Script("dan").send("GET", "studies/study/rounds/2/next/").json()
     assert told["item"] == ITEM and not told["before"] and not told["draft"]
+
+
+@pytest.mark.parametrize("holds", ["1 symptom zed", "3 symptom zed"])
+def test_rules_wait_for_a_queue_that_can_hold_their_items_and_draw_the_same_people(holds: str) -> None:
+    """The state of the queue would tell who is asked whether it holds the item, and so would it that zed is not."""
+    study = make.study(raters=("bob", "carol", "nia", "zed"))
+    change_study(seat=make.owner_seat(study), changes={"third_rater": True})
+    lines = "\n".join(f"{number} hang" for number in (1, 2, 3))
+    make.rate(make.open_round(study, 3, raters=("zed",), raters_per_item=1), f"item zed\n{lines}")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    second = make.rate(make.open_round(study, 1, raters=("bob", "carol")), "item bob carol\n1 crash slow")
+    queue = make.worklist(study, 2, f"item asked raters\n{holds}")
+    asked = Assignment.objects.filter(round=second, slot=None)
+    assert second.pk not in rule_jobs.RULES.sweep(-1) and second.pk not in rule_jobs.rounds_with_new_answers()
+    rule_jobs.rule_round(second.pk)
+    assert not rule_jobs.rule_items(second.pk, [second.round_items.get().item_id]) and not asked.exists()
+    refused = Script("olga").send("POST", "studies/study/rounds/2/rules/", {})
+    assert (refused.status_code, refused.json()["code"]) == (409, "queue_open")
+    make.submit(queue, "zed", int(holds[0]), {"symptom": ["hang-a"]})
+    queue.refresh_from_db()
+    assert queue.state == Round.State.RESOLVING and rule_jobs.RULES.sweep(-1) == [second.pk, queue.pk]
+    rule_jobs.rule_round(second.pk)
+    assert [each.rater.user.username for each in asked] == ["nia"]

@@ -118,15 +118,21 @@ def test_that_a_third_rater_was_asked_shows_in_no_count_of_an_open_round() -> No
     paths = [("/", path) for path in ("", "studies/", "studies/counted/", "studies/counted/rounds/")]
     paths += [(base, f"studies/counted/rounds/1/{more}") for base, more in (("/", ""), (BASE, ""), (BASE, "raters/"))]
     paths += [(BASE, "studies/counted/rounds/"), (BASE, "studies/counted/rounds/1/raters/R3/")]
-    before = [compared(words_of(bob.get(base, path))) for base, path in paths]
+
+    def seen() -> dict[str, str]:
+        answers = {base + path: bob.get(base, path) for base, path in paths}
+        assert {answer.status_code for answer in answers.values()} == {200}
+        return {address: compared(words_of(answer)) for address, answer in answers.items()}
+
+    before = seen()
     make.submit(round_, "carol", number, {"symptom": ["hang"]})
     rule_answers(round_.pk)
     asked = Assignment.objects.get(round=round_, slot=None)
     assert asked.rater.code == "R3" and RoundRater.objects.get(round=round_, rater=asked.rater).n_assigned == 5
-    assert before == [compared(words_of(bob.get(base, path))) for base, path in paths]
+    assert before == seen()
     make.submit(round_, "dan", number, {"symptom": ["hang"]})
     rule_answers(round_.pk)
-    assert before == [compared(words_of(bob.get(base, path))) for base, path in paths]
+    assert before == seen()
 
 
 def _items_of(round_: Round, name: str) -> list[int]:

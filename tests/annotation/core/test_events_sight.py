@@ -107,6 +107,11 @@ def answer_otherwise(study: Study) -> None:
     all_said(first_of(study), item, make.member(study, "bob"), "slow")
 
 
+def was_asked(study: Study, viewer: str) -> bool:
+    asked = Assignment.objects.filter(round__study=study, round__kind=Round.Kind.RELABEL)
+    return asked.filter(rater__user__username=viewer, item__identifier="acme/rocket#1").exists()
+
+
 def never_asked(study: Study) -> None:
     """As if the queue did not have item 1, because its labels did not change."""
     of_item = {"round": queue_of(study), "item": Item.objects.get(study=study, identifier="acme/rocket#1")}
@@ -206,6 +211,8 @@ def events(study: Study, viewer: str) -> Iterator[str]:
     happened = set()
     for name, event in EVENTS.items():
         if viewer == ASKED and name not in OF_ITEM_1:
+            continue
+        if name == "item 1 not asked" and was_asked(study, viewer):  # so the viewer knows it
             continue
         with transaction.atomic():
             try:

@@ -15,7 +15,7 @@ from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
 from annotation.exports.queries import rows
 from annotation.members.actions import leaving, members
-from annotation.models import Annotation, Assignment, AuditEvent, Item, Proposal, RoundRater, Study
+from annotation.models import Annotation, Assignment, AuditEvent, Item, Membership, Proposal, RoundRater, Study
 from annotation.rounds.actions import raters as rater_actions
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
@@ -290,13 +290,17 @@ def test_by_hand_someone_who_could_read_the_answers_is_asked_by_name_and_marked(
     assert "R3 (round 1) could see labels of other raters before labeling" in found["paragraph"]
 
 
-def resolving_with_carol_free() -> Any:
-    """Bob and dan differ on an item that carol, who rates in the same round, does not have."""
+def resolving_with_carol_free(*, is_skipped: bool = False) -> Any:
+    """Bob and dan differ on an item that carol, who rates in the same round, does not have, or both skip it."""
     study = make.study(raters=("bob", "carol", "dan"))
     round_ = make.open_round(study, 3, raters=("bob", "carol", "dan"), raters_per_item=2, kind="main")
     for each in Assignment.objects.filter(round=round_).select_related("rater__user", "item"):
         name, number = each.rater.user_name or "", int(each.item.identifier.rpartition("#")[2])
-        make.submit(round_, name, number, {"symptom": ["hang" if name == "dan" else "crash"]})
+        others = {row.rater.user_name for row in Assignment.objects.filter(round=round_, item=each.item)}
+        if is_skipped and "carol" not in others:
+            make.submit(round_, name, number, skip=f"it hangs, says {name}")
+        else:
+            make.submit(round_, name, number, {"symptom": ["hang" if name == "dan" else "crash"]})
     round_.refresh_from_db()
     assert round_.state == "resolving"
     of_carol = Assignment.objects.filter(round=round_, rater__user__username="carol").values("item")
@@ -329,6 +333,24 @@ def test_a_rater_who_read_answers_of_a_round_that_is_resolved_is_no_blind_third_
     given = Assignment.objects.get(round=round_, item=free, slot=None)
     assert given.blind is None and given.current is not None
     assert "R2 (round 1) could see labels" in read_by("olga", "agreement/methods/").json()["paragraph"]
+
+
+def test_why_others_skipped_an_item_is_an_answer_that_someone_read() -> None:
+    _, free = resolving_with_carol_free(is_skipped=True)
+    carol = Client()
+    carol.force_login(make.user("carol"))
+    assert "it hangs, says bob" in carol.get(f"/studies/study/items/{free.pk}/").content.decode()
+    assert reads() == [("carol", "page", "item")]
+
+
+def test_a_member_without_roles_leaves_a_line_as_raters_do() -> None:
+    """No action makes one, and a role can be given later."""
+    round_, free = resolving_with_carol_free()
+    Membership.objects.filter(study=round_.study, user__username="carol").update(roles=[])
+    carol = Client()
+    carol.force_login(make.user("carol"))
+    assert carol.get(f"/studies/study/items/{free.pk}/").status_code == 200
+    assert reads() == [("carol", "page", "item")]
 
 
 @pytest.mark.parametrize("path", ["", "ratings/?round=1", "ratings/?format=csv", "rounds/1/"])
@@ -540,14 +562,15 @@ def test_readings_of_closed_rounds_and_by_the_shell_leave_no_line() -> None:
     assert reads() == []
 
 
-def test_an_owner_who_rates_does_not_see_who_read_the_answers_of_their_round() -> None:
+def test_who_reads_no_answers_of_a_round_does_not_see_who_read_them() -> None:
     study = make.study()
     members.add_member(seat=make.owner_seat(study), username=make.user("ida").username, roles=["owner"])
     members.add_member(seat=make.owner_seat(study), username="olga", roles=["owner", "rater"])
     round_ = make.open_round(study, 2, raters=("bob", "olga"))
     make.rate(round_, "item bob\n1 hang")
+    make.user("stan", staff=True)
     assert read_by("ida", "ratings/").json()["results"] and len(reads()) == 1
-    for name, is_seen in (("ida", True), ("olga", False)):
+    for name, is_seen in (("ida", True), ("olga", False), ("stan", False)):
         visitor = Client()
         visitor.force_login(make.user(name))
         lines = b"".join(visitor.get("/studies/study/audit/audit.csv").streaming_content)

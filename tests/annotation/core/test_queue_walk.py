@@ -2,12 +2,17 @@
 
 import json
 import re
+from datetime import UTC, datetime
+from io import BytesIO
 from typing import Any
 
 import pytest
 
 from annotation.choosing.actions.samples import screen_items
 from annotation.core.access import get_item
+from annotation.core.errors import Conflict
+from annotation.imports.actions.ratings import import_ratings
+from annotation.inbox.queries import lines_of
 from annotation.members.actions import members
 from annotation.members.actions.reader_links import make_reader_link
 from annotation.models import Assignment, Item, Membership, Round, RoundRater, Study
@@ -15,6 +20,7 @@ from annotation.rounds.actions import raters, rounds
 from tests import builders as make
 from tests.annotation.permission_study import BASE, Visitor, compared, words_of
 from tests.permissions.site import NOT_TAKEN, rows, taken_back
+from tests.scripts import Script
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(900)]
 
@@ -22,8 +28,11 @@ OPEN, RESOLVING, CLOSED = Round.State.OPEN, Round.State.RESOLVING, Round.State.C
 KEEP, EXCLUDE = Study.ScreenedOut.KEEP, Study.ScreenedOut.EXCLUDE
 AGAIN = (1, 2, 3, 4)
 """The items of round 3: all were labeled in round 1, and 5 was, too."""
-QUEUES = ("", "1 symptom al,zed\n2 symptom al\n3 symptom zed\n4 symptom al")
-"""What the queue holds besides item 5 of al: nothing, or items that are labeled again, of which zed has no others."""
+QUEUES = ("", "1 symptom al,zed\n2 symptom al\n3 symptom zed,mod\n4 symptom al")
+"""What the queue holds besides item 5 of al: nothing, or items that are labeled again.
+
+Zed and the model rater mod have no others.
+"""
 BODIES: dict[str, list[dict[str, Any]]] = {
     "quota/": [{"quota": "0"}],
     "admit/": [{"reason": "because"}],
@@ -31,6 +40,10 @@ BODIES: dict[str, list[dict[str, Any]]] = {
     "close/": [{"leave_open": True}],
     "raters/add/": [{"user": "mal"}],
     "raters/": [{"user": "mal"}],
+    "api/v1/studies/study/members/": [{"user": "mod", "roles": ["rater"], "machine": {"prompt": "Another one"}}],
+    "api/v1/studies/study/rounds/": [
+        {"issues": [], "raters": ["bob"], "raters_per_item": 1, "training_round": 2, "n_training": 9}
+    ],
     "screening/": [
         {"screening": "out", "reason": "late"},
         {"screening": "out", "reason": "late", "items": ["acme/rocket#3"]},
@@ -57,6 +70,8 @@ def new_study(*, is_asked: bool) -> Study:
     study = make.study("study", raters=("ada", "al", "bob", "carl", "mal", "zed"))
     for name, role in (("carl", "owner"), ("ada", "adjudicator")):
         members.add_member(seat=make.owner_seat(study), username=name, roles=[role, "rater"])
+    machine = make.user("mod").username
+    members.add_member(seat=make.owner_seat(study), username=machine, roles=["rater"], kind="machine")
     lines = "\n".join(f"{number} hang hang hang" for number in range(1, 6))
     make.rate(make.open_round(study, 5, raters=("al", "mal", "zed")), f"item al mal zed\n{lines}")
     rounds.close_round(seat=make.owner_seat(study), number=1)
@@ -92,11 +107,14 @@ def add_queue(study: Study, holds: str, state: str) -> None:
     seat, made = make.owner_seat(study), queue_2(study, f"5 symptom al\n{holds}")
     for name in ("al", "zed") if "zed" in holds else ("al",):
         raters.change_quota(seat=seat, number=2, rater=name, quota=9)
-    if "zed" in holds:
-        make.submit(made, "zed", 3, {"symptom": ["hang-a"]})
+    if state != OPEN:
+        make.submit(made, "al", 5, {"symptom": ["hang-a"]})
+    for name in ("zed", "mod") if "zed" in holds else ():
+        make.submit(made, name, 3, {"symptom": ["hang-a"]})
     names = [f"acme/rocket#{number}" for number in (2, 4)]
     screen_items(seat=seat, screening="out", reason="off topic", items=names)
-    if state != OPEN:
+    made.refresh_from_db()
+    if state != OPEN and made.state == OPEN:
         rounds.resolve_round(seat=seat, number=2, withdraw=True)
     if state == CLOSED:
         rounds.close_round(seat=seat, number=2, leave_open=True)
@@ -118,7 +136,7 @@ def addresses(study: Study) -> list[tuple[str, str]]:
             elif "{member" in place:
                 places = [re.sub(r"\{member \w+\}", str(members[name]), place) for name in ("al", "mal", "zed")]
             elif re.search(r"\{\d+\}", place):
-                places = [re.sub(r"\{\d+\}", str(items[number]), places[0]) for number in ("1", "2", "3")]
+                places = [re.sub(r"\{\d+\}", str(items[number]), places[0]) for number in ("1", "2", "3", "5")]
             for each in places:
                 path = re.sub(r"\{[^}]+\}", "1", each)
                 for way, status in zip((method,) if method else ("GET", "POST"), cells[0].split(), strict=True):
@@ -235,3 +253,80 @@ def test_screening_the_last_item_of_a_queue_out_does_not_show_that_it_was_there(
     assert done.n_in_open_rounds == 0
     assert not Assignment.objects.filter(round=made, state__in=Assignment.UNFINISHED).exists()
     assert Round.objects.get(pk=made.pk).state == OPEN
+
+
+@pytest.mark.parametrize("holds", ["1 symptom zed", "5 symptom zed"])
+def test_no_item_that_an_open_queue_can_hold_is_labeled_again(holds: str) -> None:
+    """Its last answer moves it on, so its state would tell who labels such an item again whether it is there."""
+    study = make.study("study", raters=("al", "bob", "zed"))
+    make.rate(make.open_round(study, 5, raters=("zed",), raters_per_item=1), "item zed\n1 hang\n2 slow\n5 hang")
+    first, seat = study.rounds.get(), make.owner_seat(study)
+    rounds.resolve_round(seat=seat, number=1, withdraw=True)
+    queue = make.worklist(study, 1, f"item asked raters\n{holds}")
+    assert make.open_round(study, 1, raters=("al", "bob"), first=9).state == OPEN
+    asked = rounds.NewRound(raters=["al"], issues=["acme/rocket#1"], raters_per_item=1)
+    again = rounds.create_round(seat=seat, asked=asked).number
+    with pytest.raises(Conflict, match="Round 2, a relabeling queue, is open, and items of round 4 were") as refused:
+        rounds.open_round(seat=seat, number=again, reason="-")
+    assert refused.value.code == "queue_open"
+    sheet = b"item,rater,round,symptom\nacme/rocket#1,al,3,crash\nacme/rocket#9,al,3,hang\n"
+    asked_for = {"user": make.user("olga"), "study": "study", "dimensions": ["symptom"]}
+    report = import_ratings(file=BytesIO(sheet), **asked_for)
+    assert (report.n_ratings, [each.line for each in report.refusals]) == (1, [2])
+    assert "Import it once labeling in the queue has ended" in report.refusals[0].reason
+    make.submit(queue, "zed", int(holds[0]), {"symptom": ["crash"]})
+    queue.refresh_from_db()
+    first.refresh_from_db()
+    assert (queue.state, first.state) == (RESOLVING, RESOLVING)
+    assert import_ratings(file=BytesIO(sheet), **asked_for).n_ratings == 1
+    assert rounds.open_round(seat=seat, number=again, reason="-").state == OPEN
+    told = Script("al").send("GET", "studies/study/rounds/2/").json()
+    assert (told["state"], told["resolving_at"]) == (RESOLVING, None), "when the last answer came can be withheld, too"
+    assert told["opened_at"] and Script("zed").send("GET", "studies/study/rounds/2/").json()["resolving_at"]
+    assert "Resolving</span>\n      </li>" in Visitor("al").get("/", "studies/study/rounds/2/").content.decode()
+
+
+def test_a_rater_of_a_queue_comments_on_their_own_items_there() -> None:
+    """Who sees item 5 and may not know that zed has item 3 would read zed's comment."""
+    study = new_study(is_asked=False)
+    add_queue(study, QUEUES[1], RESOLVING)
+    script, at = Script("zed"), {"round": 2, "part": 1, "dimension": "symptom", "text": "Hm."}
+    answer = script.send("POST", "studies/study/remarks/", at | {"item": "acme/rocket#5"})
+    assert (answer.status_code, "comment on items that they labeled" in answer.content.decode()) == (403, True)
+    assert script.send("POST", "studies/study/remarks/", at | {"item": "acme/rocket#3"}).status_code == 201
+    assert Script("al").send("POST", "studies/study/remarks/", at | {"item": "acme/rocket#5"}).status_code == 201
+
+
+@pytest.mark.slow
+def test_no_url_shows_whether_a_queue_under_way_is_resolving_to_who_came_by_a_reader_link() -> None:
+    """Its last answer moves it on, so that a state beside what a link shows of it would tell of one more item."""
+    study = new_study(is_asked=False)
+    visitor, places = visitor_of(study, ""), addresses(study)
+    places = [(method, path) for method, path in places if method == "GET" and not path.startswith(BASE)]
+    worlds = []
+    for holds, state in (("", RESOLVING), ("1 symptom zed", OPEN)):
+        with taken_back():
+            made = queue_2(study, f"5 symptom al\n{holds}")
+            make.submit(made, "al", 5, {"symptom": ["hang-a"]})
+            made.refresh_from_db()
+            assert made.state == state
+            worlds.append(walk(visitor, places))
+    assert [place for place, told in worlds[0].items() if told != worlds[1][place]] == []
+
+
+def test_when_labeling_in_a_queue_ended_is_told_to_nobody_who_labels_its_items_again() -> None:
+    study = new_study(is_asked=False)
+    made = queue_2(study, "5 symptom al,zed")
+    for name, category in (("al", "hang-a"), ("zed", "hang-b")):
+        make.submit(made, name, 5, {"symptom": [category]})
+    told = {"opened_at": datetime(2020, 1, 1, tzinfo=UTC), "resolving_at": datetime(2020, 2, 2, tzinfo=UTC)}
+    Round.objects.filter(pk=made.pk, state=RESOLVING).update(**told)
+
+    def lines(name: str) -> list[tuple[str, int]]:
+        return list(lines_of(make.user(name)).filter(kind="resolving").values_list("kind", "round__number"))
+
+    assert [lines(name) for name in ("olga", "carl", "ada")] == [[("resolving", 2)], [], []]
+    page = Visitor("ada").get("/", "").content.decode()
+    assert "round 2, relabel · since" in page and "2020-01-01" in page and "2020-02-02" not in page
+    Round.objects.filter(study=study, number=3).update(state=CLOSED)
+    assert lines("carl") == lines("ada") == [("resolving", 2)]

@@ -54,7 +54,8 @@ def new_study(queue: tuple[int, ...], state: str, *, is_asked: bool) -> Study:
     raters = ["al", "zed"] if is_asked else ["bob", "carl", "zed"]
     asked = rounds.NewRound(raters=raters, issues=names, raters_per_item=len(raters))
     number = rounds.create_round(seat=make.owner_seat(study), asked=asked).number
-    again = rounds.open_round(seat=make.owner_seat(study), number=number, reason="-", unregistered=True)
+    with make.queues_aside(study):
+        again = rounds.open_round(seat=make.owner_seat(study), number=number, reason="-", unregistered=True)
     if is_asked:
         for position, number in enumerate(AGAIN, start=1):
             make.submit(again, "al", number, {"symptom": ["hang-a"]})
@@ -246,7 +247,8 @@ def test_a_sheet_does_not_tell_who_is_in_a_queue_by_who_could_read_it() -> None:
             make.submit(make.worklist(study, 2, f"item asked raters\n{asked}"), "zed", 2, {"symptom": ["hang-a"]})
             again = rounds.NewRound(raters=["carl"], issues=["acme/rocket#1", "acme/rocket#2"], raters_per_item=1)
             number = rounds.create_round(seat=seat, asked=again).number
-            rounds.open_round(seat=seat, number=number, reason="-", unregistered=True)
+            with make.queues_aside(study):
+                rounds.open_round(seat=seat, number=number, reason="-", unregistered=True)
             reports = []
             for item in (1, 2, 3):
                 script, sheet = Script("carl"), f"item,rater,round,symptom\nacme/rocket#{item},al,2,hang-a\n"
@@ -292,7 +294,8 @@ def joined_by(way: str, kind: str, *, is_there: bool) -> tuple[list[Any], list[b
         RoundRater.objects.create(round=round_, rater=rater, n_assigned=int(is_there))
     if is_there and kind == RELABEL:
         RoundRater.objects.create(round=round_, rater=rater, n_assigned=1)
-    make.open_round(study, 2, raters=("carl",), raters_per_item=1)
+    with make.queues_aside(study):
+        make.open_round(study, 2, raters=("carl",), raters_per_item=1)
     carl = Client()
     carl.force_login(make.user("carl"))
     seen: list[Any] = []
@@ -365,7 +368,8 @@ def test_a_queue_stays_open_when_the_last_who_had_items_leaves(is_asked: bool) -
     if is_asked:
         ada = make.seat(study, "ada")
         item = get_item(ada, "acme/rocket#2")
-        ask_third_rater(seat=ada, round_=get_round(ada, other.number), item=item, rater="lena")
+        with make.queues_aside(study):
+            ask_third_rater(seat=ada, round_=get_round(ada, other.number), item=item, rater="lena")
     leaving.leave_study(seat=make.seat(study, "lena"))
     queue.refresh_from_db()
     assert queue.state == Round.State.OPEN

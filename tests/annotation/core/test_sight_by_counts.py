@@ -154,7 +154,8 @@ def relabeled(slug: str, differ: bool) -> list[Any]:
     made = rounds.create_round(
         seat=make.owner_seat(study), asked=rounds.NewRound(raters=["zed", "olga"], issues=names, raters_per_item=2)
     )
-    rounds.open_round(seat=make.owner_seat(study), number=made.number, reason="-", unregistered=True)
+    with make.queues_aside(study):
+        rounds.open_round(seat=make.owner_seat(study), number=made.number, reason="-", unregistered=True)
     zed, client = Script("zed"), Client()
     client.force_login(make.user("zed"))
     found: list[Any] = [
@@ -175,6 +176,20 @@ def relabeled(slug: str, differ: bool) -> list[Any]:
     owner = Client()
     owner.force_login(make.user("olga"))
     found.append([owner.get(f"/studies/{slug}/rounds/2/raters/R1/withdraw/").status_code])
+    for who in ("bob", "zed"):
+        make.submit(queue, who, 5, {"symptom": ["hang-a"]})
+    if differ:
+        make.submit(queue, "model", 4, {"symptom": ["hang-a"]})
+    last = get_item(make.owner_seat(study), "acme/rocket#5").pk
+    found.append(Script("olga").send("GET", f"studies/{slug}/agreement/?round=2").json())
+    for path in ("agreement/?round=2", f"rounds/2/discuss/{last}/", f"rounds/2/resolve/{last}/?walk=all"):
+        page = owner.get(f"/studies/{slug}/{path}")
+        found.append(
+            [path.replace(str(last), ""), page.status_code, re.findall(r"R\d+|model rater", page.content.decode())]
+        )
+    described = {"user": "model", "roles": ["rater"], "machine": {"prompt": "Another one"}}
+    answer = Script("olga").send("POST", f"studies/{slug}/members/", described)
+    found.append([answer.status_code, answer.json()["code"]])
     log = b"".join(owner.get(f"/studies/{slug}/audit/audit.jsonl").streaming_content).decode()  # type: ignore[attr-defined]
     found.append([line for line in log.splitlines() if "asked_again" in line or "rater withdrawn" in line])
     return found
@@ -222,9 +237,11 @@ def older_than_a_queue(slug: str, differ: bool) -> list[Any]:
         rounds.create_round(seat=make.owner_seat(study), asked=asked)
     make.next_version(study, make.HANG_SPLIT.replace("slug: symptoms", f"slug: {slug}"))
     make.worklist(study, 2, "\n".join(["item asked raters", *(["1 symptom bob"] if differ else []), "3 symptom bob"]))
-    make.open_round(study, 1, raters=("olga", "zed"))
+    with make.queues_aside(study):
+        make.open_round(study, 1, raters=("olga", "zed"))
     olga, asked_for = Script("olga"), {"unregistered": True, "reason": "-"}
-    answers = [olga.send("POST", f"studies/{slug}/rounds/{number}/open/", asked_for) for number in (2, 3, 4)]
+    with make.queues_aside(study):
+        answers = [olga.send("POST", f"studies/{slug}/rounds/{number}/open/", asked_for) for number in (2, 3, 4)]
     assert [each.status_code for each in answers] == [409, 200, 409]
     assert [each.json()["code"] for each in answers[::2]] == ["older_than_queue"] * 2
     return [each.json().get("message") for each in answers]

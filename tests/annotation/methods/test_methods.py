@@ -25,6 +25,7 @@ from annotation.methods import (
     markdown_table,
 )
 from annotation.methods.outline import paragraph
+from shared.wording import for_markdown
 
 BOTH = ("R1", "R2")
 SYMPTOM = DimensionFacts(
@@ -280,6 +281,16 @@ def test_latex_takes_signs_by_commands_that_need_no_package():
         r"{[}opt{]} {*}x{*} \textasciigrave{}a\textasciigrave{} p $\geq$ 0.9 $\rightarrow$ $\alpha$, "
         r"46$\uparrow$ 0$\downarrow$ -{}-flag -{}-{}- é–…"
     )
+
+
+def test_markdown_takes_what_pandoc_hands_to_tex_for_itself():
+    """TeX reads `^^5c` as a backslash, so a formula with it could read files of who makes a PDF."""
+    assert for_markdown("$^^5cinput{/etc/hostname}$ &#36; R&D") == (r"\$\^\^5cinput\{/etc/hostname\}\$ \&\#36; R&D")
+    hostile = "$^^5cinput{a}$"
+    facts = replace(
+        FACTS, study=hostile, taxonomy=hostile, dimensions=[replace(SYMPTOM, title=hostile, reason=hostile)]
+    )
+    assert not re.search(r"(?<!\\)[$^{}]", as_markdown(paragraph(facts)))
 
 
 def test_latex_takes_every_special_character_for_itself():

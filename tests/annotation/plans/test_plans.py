@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from annotation.choosing.actions.samples import screen_items
 from annotation.core.access import get_round
 from annotation.core.errors import Conflict, Forbidden, Invalid, WrongState
 from annotation.exports import jobs as export_jobs
@@ -264,6 +265,25 @@ def test_stand_ins_answer_in_the_place_of_raters_who_can_not_sign_in(study: Stud
     undo_plan(seat=make.owner_seat(study), plan=plan)
     make.members.add_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
     assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
+
+
+def test_who_stands_in_for_an_item_does_not_hang_on_the_others(study: Study) -> None:
+    """Whoever may not know that one of them is in the queue reads who has the others."""
+    rated(study)
+    make.next_version(study, SECOND)
+    carol = make.member(study, "carol")
+    carol.roles = ["reader"]
+    carol.save()
+    for name in ("dora", "erin"):
+        make.members.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=["rater"])
+    plan = ran(study, stand_ins=["dora", "erin"])
+    of_all = given_out(plan)
+    undo_plan(seat=make.owner_seat(study), plan=plan)
+    Study.objects.filter(pk=study.pk).update(screened_out=Study.ScreenedOut.EXCLUDE)
+    study.refresh_from_db()
+    screen_items(seat=make.owner_seat(study), screening="out", reason="off topic", items=["acme/rocket#2"])
+    of_fewer = given_out(ran(study, stand_ins=["dora", "erin"]))
+    assert list(of_all) == ["2", "3", "4"] and of_fewer == {"3": of_all["3"], "4": of_all["4"]}
 
 
 def test_a_plan_reports_what_nobody_was_assigned(study: Study) -> None:
