@@ -12,7 +12,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from accounts.keyboard_shortcuts import SINGLE, keys_of
-from shared.names import is_like_a_code
+from shared.names import IMPORTED, is_like_a_code
 
 LONGEST_NAME = 150
 """Letters of a name that is kept without an account."""
@@ -102,41 +102,43 @@ class User(AbstractUser):
 
     @property
     def display_name(self) -> str:
-        return self.get_full_name() or self.told_name
+        return self.get_full_name() or self.home_name
 
     @property
     def signed_name(self) -> str:
         """The name where someone reads who did something: the user name as well, for people choose full names freely.
 
-        A user name that looks like a rater's code, or like the server, is marked as a user name.
+        A user name that looks like a rater's code, or like the server, is marked as a user name, and a name that only
+        a study file gave as imported: someone here can have the same.
         """
-        return self._signed()
-
-    @property
-    def attributed_name(self) -> str:
-        """The same where everyone reads it: names that only a study file gave are marked."""
-        return self._signed("named in a study file") if self.elsewhere else self.signed_name
+        return self._signed(self.get_full_name() or self.home_name, *([IMPORTED] if self.elsewhere else []))
 
     @property
     def kept_name(self) -> str:
-        """The same as a row keeps it that has no account any more; too long a full name is cut."""
-        room = LONGEST_NAME - len(f"… ({self.told_name})")
-        if len(self.signed_name) <= LONGEST_NAME or room < 1:
-            return self.signed_name[:LONGEST_NAME]
-        return f"{self.get_full_name()[:room]}… ({self.told_name})"
+        """The same, without that mark, as a row keeps it that has no account any more; too long a full name is cut."""
+        full = self.get_full_name()
+        whole = self._signed(full or self.home_name)
+        room = LONGEST_NAME - len(self._signed("…"))
+        if len(whole) <= LONGEST_NAME or room < 1:
+            return whole[:LONGEST_NAME]
+        return self._signed(f"{full[:room]}…")
 
-    def _signed(self, *notes: str) -> str:
-        full, name = self.get_full_name(), self.told_name
-        if full and full != name:
-            notes = name, *notes
-        elif is_like_a_code(name) or name.lower() == "server":
-            notes = "user name", *notes
-        return f"{full or name} ({', '.join(notes)})" if notes else name
+    def _signed(self, shown: str, *marks: str) -> str:
+        if shown != self.home_name:
+            marks = self.home_name, *marks
+        elif is_like_a_code(shown) or shown.lower() == "server":
+            marks = "user name", *marks
+        return f"{shown} ({', '.join(marks)})" if marks else shown
+
+    @property
+    def home_name(self) -> str:
+        """The user name; of people of another server the one that they had there."""
+        return self.elsewhere or self.username
 
     @property
     def told_name(self) -> str:
-        """The user name, as it is told beside what someone did; of people of another server as it was there."""
-        return self.elsewhere or self.username
+        """The user name, as it is told beside what someone did; that of people of another server is marked."""
+        return f"{self.elsewhere} ({IMPORTED})" if self.elsewhere else self.username
 
 
 class ApiToken(models.Model):

@@ -17,6 +17,8 @@ _LOOKALIKES = str.maketrans(
     "abbcdeehhiijklmnopqrstuvwwxyy36abeynikvopotuxwcu",
 )
 """Small letters of Cyrillic and Greek as they are read by who expects Latin ones."""
+IMPORTED = "imported"
+"""The mark of names that only a study file gave: someone here can have the same."""
 
 
 def wrong_in(text: str) -> str:

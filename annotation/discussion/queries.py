@@ -44,8 +44,8 @@ class MemberNames:
     @cached_property
     def by_name(self) -> dict[str, int]:
         """User names and codes, as `folded`, each with the member's id; codes before names, former names last."""
-        named = {folded(user.told_name): each.pk for each in self.members for user in each.accounts}
-        named |= {folded(each.user.told_name): each.pk for each in self.members if each.user}
+        named = {folded(user.home_name): each.pk for each in self.members for user in each.accounts}
+        named |= {folded(each.user.username): each.pk for each in self.members if each.user}
         return named | {folded(each.code): each.pk for each in self.members if each.code}
 
     def label(self, member: Membership) -> str:
@@ -64,7 +64,7 @@ class MemberNames:
     def to_mention(self, own: int | None) -> list[tuple[str, str]]:
         """Whom one can mention, as (what is written after the @, name beside it): raters by code, others by name."""
         found = [
-            (each.code or (each.user.told_name if each.user else ""), self.label(each))
+            (each.code or (each.user.username if each.user else ""), self.label(each))
             for each in self.members
             if each.pk != own and each.user and not each.is_machine
         ]

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from shared.names import folded
+from shared.names import IMPORTED, folded
 
 
 def new_key() -> str:
@@ -216,8 +216,11 @@ class Membership(models.Model):
 
     @property
     def signed_name(self) -> str:
-        """The same where someone reads who did something, with the user name."""
-        return self.user.signed_name if self.user else self.name
+        """The same where someone reads who did something, with the user name; a name of a study file is marked."""
+        if self.user is not None:
+            return self.user.signed_name
+        is_of_file = self.formerly_id is not None and self.former_user_id is None
+        return f"{self.name} ({IMPORTED})" if is_of_file else self.name
 
     @property
     def is_invited(self) -> bool:

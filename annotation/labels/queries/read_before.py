@@ -196,7 +196,7 @@ def _presence(study: Study, member: Membership, lines: Sequence[tuple[str, datet
     If they decide now, or could read open rounds once, they count as deciding since their membership was created.
     """
     accounts = [*member.accounts, *([member.invited_user] if member.invited_user else [])]
-    ids, names = {each.pk for each in accounts}, {folded(each.elsewhere or each.username) for each in accounts}
+    ids, names = {each.pk for each in accounts}, {folded(each.home_name) for each in accounts}
     own = [
         (verb, at, detail)
         for verb, at, user, detail in lines

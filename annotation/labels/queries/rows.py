@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
 
+from accounts.models import User
 from annotation.core.access import Seat
 from annotation.core.member_lists import code_order
 from annotation.labels.consensus import Values, Verdict
@@ -23,10 +25,11 @@ from annotation.labels.queries.verdicts import (
 )
 from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.labels.resolution_notes import ResolutionNotes, notes_of
-from annotation.models import Annotation, Assignment, Item, Resolution, Round, RoundItem
+from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
 from annotation.models.assignment_kinds import kind_of
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
+from shared.names import folded
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import published_version
 
@@ -483,8 +486,36 @@ def resolvable_rounds(seat: Seat) -> list[Round]:
     return [round_ for round_ in rounds.order_by("number") if round_.pk not in seat.sealed_round_ids]
 
 
+class Deciders:
+    """User names of who decided, in files: equal before and after a study is moved to another server.
+
+    That of someone of the other server is marked only where another member here has the same.
+    """
+
+    def __init__(self, studies: Collection[int]) -> None:
+        self._studies, self._told = studies, dict[int, str]()
+
+    @cached_property
+    def _members(self) -> list[Membership]:
+        found = Membership.objects.filter(study__in=self._studies)
+        return list(found.select_related("user", "former_user", "formerly"))
+
+    def _has_namesake(self, user: User) -> bool:
+        others = (each for each in self._members if user.pk not in each.account_ids)
+        accounts = (account for each in others for account in each.accounts)
+        return any(not each.elsewhere and folded(each.username) == folded(user.elsewhere) for each in accounts)
+
+    def __call__(self, user: User | None) -> str:
+        if user is None:
+            return ""
+        if user.pk not in self._told:
+            self._told[user.pk] = user.told_name if user.elsewhere and self._has_namesake(user) else user.home_name
+        return self._told[user.pk]
+
+
 def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
     """Every decision with its revisions, in the order of rounds, items and dimensions."""
+    names = Deciders([round_.study_id for round_ in rounds])
     for round_ in rounds:
         tree = published_version(round_.taxonomy_version_id)
         places = RoundItem.objects.present().filter(round=round_).order_by("position")
@@ -522,7 +553,7 @@ def resolutions(rounds: Sequence[Round]) -> Iterator[ResolutionRow]:
                     meeting_participants=list(met.participants) if met else [],
                     notes=notes_of(row),
                     decider=decider_of(row),
-                    decided_by=row.decided_by.told_name if row.decided_by else "",
+                    decided_by=names(row.decided_by),
                     decided_at=row.created_at,
                     no_part=row.no_part,
                 )

@@ -1,6 +1,7 @@
 """People in a package: raters by code, others by pseudonym, unless the owner chose names."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -8,9 +9,11 @@ from typing import Any
 from annotation.core.issue_texts import IssueRow
 from annotation.labels.pseudonyms import Pseudonyms
 from annotation.models import Membership, Study
+from shared.names import folded
 
 PEOPLE = frozenset({"author", "assignee", "assignees", "login", "user", "username", "reporter", "email", "closed_by"})
 """Attributes of imported items that name people."""
+SEVERAL = "several people"
 
 
 def _is_of_a_person(full_name: str) -> bool:
@@ -36,31 +39,46 @@ class PackagePeople:
 
     def __init__(self, study: Study, *, is_on: bool) -> None:
         self._names = Pseudonyms(study.pseudonym_key) if is_on else None
-        self._codes: dict[str, str] = {}
-        self._known: dict[str, str] = {}
+        self._members: dict[str, str] = {}
+        names: dict[str, set[str]] = {}
         full_names: dict[str, set[str]] = {}
-        for each in Membership.objects.filter(study=study).select_related("user", "former_user", "formerly"):
+        members = list(Membership.objects.filter(study=study).select_related("user", "former_user", "formerly"))
+        taken = Counter(name for each in members for name in {folded(user.home_name) for user in each.accounts})
+        for each in members:
             for user in each.accounts:
-                shown = each.code or (self._names.name(user.told_name) if self._names else user.told_name)
-                self._codes[user.told_name] = shown
-                self._known[user.told_name] = shown
+                name = user.told_name if taken[folded(user.home_name)] > 1 else user.home_name
+                shown = each.code or (self._names.name(name) if self._names else name)
+                self._members |= dict.fromkeys({user.told_name, name}, shown)
+                names.setdefault(user.home_name, set()).add(shown)
                 full_names.setdefault(user.get_full_name(), set()).add(shown)
             if not each.accounts and each.code:
-                self._known.setdefault(each.name, each.code)
+                names.setdefault(each.name, set()).add(each.code)
+        as_read: dict[str, set[str]] = {}
+        for name, shown_as in names.items():
+            as_read.setdefault(folded(name), set()).update(shown_as)
+        self._named = {
+            name: shown_as.copy().pop() if len(as_read[folded(name)]) == 1 else self._of_several(name)
+            for name, shown_as in names.items()
+        }
+        self._known = dict(self._named)
         for name, shown_as in full_names.items():
             if self._names and _is_of_a_person(name):
                 self._known.setdefault(name, shown_as.pop() if len(shown_as) == 1 else self._names.name(name))
         named = (name for name in self._known if len(name) > 1)
         self._words = {name: re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])") for name in named}
 
-    def member(self, username: str) -> str:
-        """What stands for someone of the study."""
-        return self._codes.get(username) or (self._names.name(username) if self._names else username)
+    def _of_several(self, name: str) -> str:
+        """What stands for a name that people of several servers, or of a sheet, have: none of them."""
+        return self._names.name(f"{name} ({SEVERAL})") if self._names else name
+
+    def member(self, name: str) -> str:
+        """What stands for someone of the study, by the name that `Deciders` gives."""
+        return self._members.get(name) or (self._names.name(name) if self._names else name)
 
     def participants(self, named: Sequence[str]) -> list[str]:
         """Who took part in a meeting: raters by their codes, others as they are called elsewhere."""
-        codes = set(self._codes.values())
-        return [each if each in codes else self.member(each) for each in named]
+        codes = set(self._members.values())
+        return [each if each in codes else self._named.get(each) or self.member(each) for each in named]
 
     def text(self, text: str) -> str:
         """What someone of the study wrote, in which other members stand as they do elsewhere in the package."""

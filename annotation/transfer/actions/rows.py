@@ -107,7 +107,9 @@ OTHERWISE: Mapping[tuple[type[Model], str], str] = {
         "(SELECT m.new FROM map_people m WHERE m.old = coalesce(row.user_id, row.formerly_id))"
     ),
     (Membership, "name"): (
-        "coalesce((SELECT left(u.shown, 150) FROM map_people u WHERE u.old = row.user_id), row.name)"
+        "coalesce((SELECT left(u.shown, 150) FROM map_people u WHERE u.old = row.user_id), "
+        "CASE WHEN row.former_user_id IS NULL OR row.name LIKE '%%(imported)' THEN row.name "
+        "ELSE left(row.name, 139) || ' (imported)' END)"
     ),
     (Sample, "frame"): _MAPPED.format(
         into=f"array_agg(coalesce(m.new, {NOWHERE}) ORDER BY p.place)",

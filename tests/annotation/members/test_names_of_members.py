@@ -36,7 +36,7 @@ def test_a_full_name_does_not_pass_for_someone_else_where_it_says_who_did_someth
         user = User(username=name, elsewhere="")
         assert user.signed_name == f"{name} (user name)"
     there = User(username="-7", elsewhere="xen", first_name="ida")
-    assert (there.signed_name, there.attributed_name) == ("ida (xen)", "ida (xen, named in a study file)")
+    assert (there.signed_name, there.told_name) == ("ida (xen, imported)", "xen (imported)")
     there.first_name = "i" * 149
     assert there.kept_name == f"{'i' * 143}… (xen)" and len(there.kept_name) == 150
     study = make.study(raters=("bob",))

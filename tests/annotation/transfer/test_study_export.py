@@ -52,7 +52,7 @@ def files_of(study: Study) -> dict[str, bytes]:
 def audit_of(study: Study) -> list[tuple[str, str, str, str]]:
     rows = AuditEvent.objects.filter(study=study).order_by("pk").select_related("user")
     return [
-        (str(row.at), row.verb, repr({**row.detail, "sample": ""}), row.user.told_name if row.user else "")
+        (str(row.at), row.verb, repr({**row.detail, "sample": ""}), row.user.home_name if row.user else "")
         for row in rows
     ]
 

@@ -24,10 +24,12 @@ from annotation.core.audit import record
 from annotation.core.errors import Blind, ConcordError, Conflict, Invalid
 from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_export_request
+from annotation.members.actions.leaving import leave_study
 from annotation.members.actions.members import add_member
 from annotation.members.actions.name_only_members import join_member
 from annotation.models import Arrival, Assignment, Membership, Plan, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
+from annotation.package.queries.people import PackagePeople
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions import resolutions as resolution_actions
@@ -141,7 +143,7 @@ def test_a_moved_study_tells_people_apart_by_their_user_names() -> None:
     stored, _ = study_import.bring_study(user=make.user("nina"), file=brought(study), slug="other")
     assert {"bob", "bob (carol)"} < set(stored.study.memberships.values_list("name", flat=True))
     carol = User.objects.get(elsewhere="carol")
-    assert carol.signed_name == "bob (carol)"
+    assert carol.signed_name == "bob (carol, imported)"
 
 
 BAD_SAMPLES = [
@@ -528,8 +530,8 @@ def test_pages_of_a_taxonomy_mark_names_that_a_file_alone_gave() -> None:
     client.force_login(make.user("nina"))
     for path in ("", "versions/1/"):
         page = client.get(f"/taxonomies/symptoms/{path}").content.decode()
-        assert "olga (named in a study file)" in page and page.count("olga") == page.count("olga (named")
-        assert "(named" not in client.get(f"/taxonomies/another/{path}").content.decode()
+        assert "olga (imported)" in page and page.count("olga") == page.count("olga (imported)")
+        assert "(imported" not in client.get(f"/taxonomies/another/{path}").content.decode()
 
 
 def test_the_hash_of_a_comment_that_is_stored_here_does_not_bring_its_text() -> None:
@@ -588,7 +590,7 @@ def test_a_member_of_another_server_is_joined_and_what_they_did_stays_theirs() -
     stored, _ = study_import.bring_study(user=make.user("nina"), file=brought(study), slug="again")
     seat = get_seat(make.user("nina"), "again")
     bob = Membership.objects.get(study=stored.study, code="R1")
-    assert bob.user is None and bob.name == "bob" and bob.formerly.told_name == "bob"
+    assert bob.user is None and bob.name == "bob" and bob.formerly.home_name == "bob"
     robert = make.user("robert")
     join_member(seat=seat, member=bob, username="Robert")
     make.accept("robert")
@@ -678,3 +680,30 @@ def test_the_methods_claim_no_blindness_for_rounds_of_a_file_and_say_that_the_fi
     told, _, evidence = methods("there")
     assert stated in told and "While round 2 was open, its raters could not see each other’s labels." in told
     assert stated in evidence and "While round 2 was open, its raters could not see each other’s labels." in evidence
+
+
+def test_a_name_of_another_server_does_not_pass_for_someone_here_who_has_it() -> None:
+    """Ada of the other server decided and is linked to nobody; a stranger here is called ada, too, and is R3."""
+    study = small()
+    make.seat(study, "ada")
+    left = make.member(study, "carol")
+    leave_study(seat=make.seat(study, "carol"))
+    file = brought(study)
+    Taxonomy.objects.update(slug="another")
+    nina = make.user("nina")
+    stored, _ = study_import.bring_study(user=nina, file=file, slug="again")
+    add_member(seat=get_seat(nina, "again"), username="ada", roles=["rater"])
+    there, here = Membership.objects.filter(study=stored.study, name="ada").get(), make.seat(stored.study, "ada")
+    assert (str(there), str(here.membership)) == ("ada (imported)", "R3")
+    assert str(Membership.objects.get(study=stored.study, code=left.code).signed_name) == "carol (imported)"
+    client = Client()
+    client.force_login(nina)
+    (row,) = client.get("/api/v1/studies/again/resolutions/").json()["results"]
+    assert row["decided_by"] == "ada (imported)"
+    lines = client.get("/studies/again/audit/audit.jsonl").getvalue().decode()
+    assert '"ada (imported)"' in lines and "ada (imported)" in client.get("/studies/again/audit/").content.decode()
+    for is_on, decider in ((True, PackagePeople(study, is_on=True).member("ada")), (False, "ada (imported)")):
+        people = PackagePeople(stored.study, is_on=is_on)
+        assert people.member("ada") == "R3" and people.member("ada (imported)") not in ("R3", "ada")
+        assert is_on or people.member("ada (imported)") == decider
+        assert "R3" not in people.text("As ada said, it hangs.") and people.participants(["ada"]) != ["R3"]
