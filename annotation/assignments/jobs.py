@@ -111,7 +111,7 @@ def rule_round(round_id: int, *, turn_seconds: float | None = None) -> bool:
 
 
 def _ready() -> QuerySet[Round]:
-    """The rounds to which rules can be applied now; a relabeling queue that can hold their items comes first."""
+    """The rounds to which rules can be applied now; relabeling queues opened after them come first."""
     working = Round.objects.filter(study__archived_at=None, rules_error="").exclude(waits_for_queue())
     return working.select_related("study")
 

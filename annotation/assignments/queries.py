@@ -552,11 +552,10 @@ def read_elsewhere(
     """By item the ids of those who read in `rounds_elsewhere` what others answered for it, or could by a role.
 
     It follows from lines, roles and the items of rounds, never from answers. A line counts for each item of its round,
-    raters of relabeling queues for each item that they had there, and maintainers for each item with a proposal of
-    someone else that was accepted, or for all items of its round while that is open. What every member can read, as
-    labels of closed rounds, makes no one unblinded: the methods paragraph names who could read it. A relabeling queue
-    tells all members labels of a round that is being resolved, so it does. No query where no other round holds an item,
-    else six at most, and one for each other round that is being resolved.
+    and so does a proposal of someone else that was accepted, for maintainers. What every member can read, as labels of
+    closed rounds, makes no one unblinded: the methods paragraph names who could read it. A relabeling queue tells all
+    members labels of a round that is being resolved, so it does. No query where no other round holds an item, else five
+    at most, and one for each other round that is being resolved.
     """
     found: dict[int, set[int]] = {item: set() for item in items}
     everybody = list(members)
@@ -574,10 +573,7 @@ def read_elsewhere(
         if other.opened_at is not None and at >= other.opened_at:  # earlier lines are of a draft with that number
             for item in others[other]:
                 found[item].add(accounts[account].pk)
-    queued = Assignment.objects.filter(round__in=others, round__kind=Round.Kind.RELABEL, item__in=items)
-    queued = queued.filter(rater__in=[each.pk for each in everybody if each.pk]).order_by()
-    maintaining = _maintain_proposals_elsewhere(round_, others, items, accounts)
-    for item, reader in (*queued.values_list("item_id", "rater_id"), *maintaining):
+    for item, reader in _maintain_proposals_elsewhere(round_, others, accounts):
         found[item].add(reader)
     suspects = [each for each in everybody if _reads_open_answers(each) or each.could_read_until is not None]
     if not suspects:
@@ -595,11 +591,22 @@ def read_elsewhere(
     return found
 
 
+def had_in_queue(round_: Round, items: Collection[int]) -> dict[int, set[int]]:
+    """By item the ids of those who had it in a relabeling queue, where labels of others are seen; one query."""
+    found: dict[int, set[int]] = {item: set() for item in items}
+    queued = Assignment.objects.filter(round__study=round_.study_id, round__kind=Round.Kind.RELABEL, item__in=items)
+    queued = queued.filter(round__taxonomy_version__taxonomy__versions=round_.taxonomy_version_id).exclude(round=round_)
+    for item, rater in queued.order_by().values_list("item_id", "rater_id"):
+        found[item].add(rater)
+    return found
+
+
 def may_have_it_queued(round_: Round, items: Collection[int]) -> dict[int, set[int]]:
     """By item the ids of those who can have it in a relabeling queue of the study, whether it is there or not.
 
     Its raters in rounds before the newest queue, and the substitutes of migrations. So who is drawn as a third rater
-    does not tell what a queue holds. Three queries, one where the study has no queue.
+    does not tell what a queue holds. Those who were third raters before are left out, for whether someone was follows
+    from answers. Three queries, one where the study has no queue.
     """
     found: dict[int, set[int]] = {item: set() for item in items}
     queues = Round.objects.filter(study=round_.study_id, kind=Round.Kind.RELABEL, opened_at__isnull=False)
@@ -608,7 +615,7 @@ def may_have_it_queued(round_: Round, items: Collection[int]) -> dict[int, set[i
         return found
     before = Round.objects.filter(study=round_.study_id, opened_at__lt=newest.opened_at).exclude(pk=round_.pk)
     before = before.exclude(kind__in=(Round.Kind.RELABEL, Round.Kind.SCREENING)).order_by()
-    rated = Assignment.objects.filter(round__in=before.values("pk"), item__in=items).order_by()
+    rated = Assignment.objects.filter(RATERS, round__in=before.values("pk"), item__in=items).order_by()
     for item, rater in rated.values_list("item_id", "rater_id"):
         found[item].add(rater)
     for stand_ins in Plan.objects.filter(study=round_.study_id, worklist__isnull=False).values_list(
@@ -620,20 +627,19 @@ def may_have_it_queued(round_: Round, items: Collection[int]) -> dict[int, set[i
 
 
 def _maintain_proposals_elsewhere(
-    round_: Round, others: Mapping[Round, set[int]], items: Collection[int], accounts: Mapping[int, Membership]
+    round_: Round, others: Mapping[Round, set[int]], accounts: Mapping[int, Membership]
 ) -> list[tuple[int, int]]:
-    """Item and member who maintains the taxonomy, where drafts show what others proposed for it; two queries.
+    """Item and member who maintains the taxonomy, where drafts show what others proposed in its round; two queries.
 
-    While a round is open, a proposal there counts for each of its items: its raters must not learn for which it was.
+    A proposal counts for each item of its round: who is drawn as a third rater must not tell for which it was.
     """
-    is_near = Q(proposal__item__in=items) | Q(proposal__round__state=Round.State.OPEN)
-    accepted = ProposalOutcome.objects.filter(is_near, outcome=ProposalOutcome.Outcome.ACCEPTED)
+    accepted = ProposalOutcome.objects.filter(outcome=ProposalOutcome.Outcome.ACCEPTED)
     accepted = accepted.filter(proposal__round__in=list(others)).order_by()
-    by_id = {each.pk: each for each in others}
+    items_of = {each.pk: items for each, items in others.items()}
     proposed = {
         (item, by)
-        for number, of, by in accepted.values_list("proposal__round", "proposal__item", "proposal__proposed_by")
-        for item in (others[by_id[number]] if by_id[number].state == Round.State.OPEN else (of,))
+        for number, by in accepted.values_list("proposal__round", "proposal__proposed_by")
+        for item in items_of[number]
     }
     if not proposed:
         return []

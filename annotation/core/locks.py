@@ -39,15 +39,29 @@ def items_of_open_queue(study: int, items: Any) -> tuple[int, QuerySet[RoundItem
     return queue.number, found
 
 
+def queues_after(study: Any, opened_at: Any) -> QuerySet[Round]:
+    """The relabeling queues of a study, opened after this time, that no owner has closed: rules of such rounds wait.
+
+    What a rule does has a time. Were it applied when a queue's last answer comes, that time would tell people from whom
+    items are withheld when it came.
+    """
+    queues = Round.objects.filter(study=study, kind=Round.Kind.RELABEL, opened_at__gt=opened_at)
+    return queues.filter(state__in=[Round.State.OPEN, Round.State.RESOLVING])
+
+
+def queue_awaited(round_: Round) -> int | None:
+    """The number of the first of `queues_after` a round; None where rules need not wait for any, as in screening."""
+    if round_.kind == Round.Kind.SCREENING:
+        return None
+    found = queues_after(round_.study_id, round_.opened_at).order_by("opened_at")
+    return found.values_list("number", flat=True).first()
+
+
 def waits_for_queue() -> Q:
-    """The condition that rules wait in a round: a queue is open that can hold its items, or a migration is at work."""
-    before = RoundItem.objects.filter(item=OuterRef("item"), round__opened_at__lt=OuterRef(OuterRef("opened_at")))
-    before = before.exclude(round__kind=Round.Kind.SCREENING)
-    here = RoundItem.objects.filter(Exists(before), round=OuterRef(OuterRef("pk")))
-    of_study = Round.objects.filter(study=OuterRef("study"), kind=Round.Kind.RELABEL, state=Round.State.OPEN)
-    of_study = of_study.exclude(pk=OuterRef("pk"))
+    """The condition that rules wait in a round: for one of `queues_after` it, or for a migration that is at work."""
     at_work = Plan.objects.filter(study=OuterRef("study"), state__in=Plan.AT_WORK)
-    return ~Q(kind=Round.Kind.SCREENING) & (Exists(of_study.filter(Exists(here))) | Exists(at_work))
+    queues = queues_after(OuterRef("study"), OuterRef("opened_at"))
+    return ~Q(kind=Round.Kind.SCREENING) & (Exists(queues) | Exists(at_work))
 
 
 def require_no_open_queue(round_: Round, items: Any, act: str) -> None:

@@ -40,9 +40,13 @@ def finish_left(round_ids: Iterable[int]) -> None:
 
 
 def start_resolving(round_: Round) -> None:
-    """Moves a round that is held to resolving; the rules of its study follow."""
+    """Moves a round that is held to resolving; the rules of its study follow, in a relabeling queue when asked for.
+
+    There the time of what they decide would tell when the last answer came, which can be withheld.
+    """
     round_.state, round_.resolving_at = Round.State.RESOLVING, timezone.now()
-    has_rules = Study.objects.filter(Q(third_rater=True) | Q(majority=True), pk=round_.study_id).exists()
+    ruling = Study.objects.filter(Q(third_rater=True) | Q(majority=True), pk=round_.study_id)
+    has_rules = round_.kind != Round.Kind.RELABEL and ruling.exists()
     round_.ruled_at = None if has_rules else round_.resolving_at
     round_.ruled_until, round_.rules_error = newest_annotation(), ""
     round_.save(update_fields=["state", "resolving_at", "ruled_at", "ruled_until", "rules_error"])

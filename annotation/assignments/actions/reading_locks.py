@@ -9,7 +9,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from django.db import connection
 
-from annotation.assignments.queries import read_elsewhere, rounds_elsewhere, rounds_to_rate_blind, unblinded_among
+from annotation.assignments.queries import (
+    had_in_queue,
+    read_elsewhere,
+    rounds_elsewhere,
+    rounds_to_rate_blind,
+    unblinded_among,
+)
 from annotation.core.audit import record
 from annotation.models import Assignment, Membership, Round, RoundRater
 from annotation.models.assignment_kinds import EXTRA_RATERS
@@ -36,7 +42,10 @@ def held_unblinded_by_item(
     members: Iterable[Membership],
     in_round: Mapping[int, RoundRater] | None = None,
 ) -> dict[int, set[int]]:
-    """`held_unblinded` of third raters: by item also those who read what was answered for it in another round."""
+    """`held_unblinded` of third raters: by item also those who read what was answered for it in another round.
+
+    `had_in_queue` is apart, because it tells of labels.
+    """
     others = rounds_elsewhere(round_, items)
     everybody = _held([round_, *others], members)
     found = unblinded_among(round_, everybody, in_round)
@@ -51,7 +60,9 @@ def is_held_unblinded(
     items = set(asked.order_by().values_list("item_id", flat=True))
     if not items:
         return bool(held_unblinded(round_, [reader], in_round))
-    return any(held_unblinded_by_item(round_, items, [reader], in_round).values())
+    queued = had_in_queue(round_, items).values()
+    found = held_unblinded_by_item(round_, items, [reader], in_round).values()
+    return any(found) or any(reader.pk in had for had in queued)
 
 
 def _held(rounds: Iterable[Round], members: Iterable[Membership]) -> list[Membership]:

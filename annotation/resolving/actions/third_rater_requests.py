@@ -9,13 +9,13 @@ from django.utils import timezone
 from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.actions.reading_locks import held_unblinded_by_item
 from annotation.assignments.actions.third_raters import ask_third_raters, candidates, withdraw_third_raters
-from annotation.assignments.queries import read_elsewhere, rounds_elsewhere, unblinded_among
+from annotation.assignments.queries import had_in_queue, read_elsewhere, rounds_elsewhere, unblinded_among
 from annotation.core.access import ADJUDICATOR, OWNER, Seat, get_round
 from annotation.core.audit import record
 from annotation.core.errors import Blind, Conflict, Invalid, NotFound, WrongState
-from annotation.core.locks import hold_round, require_no_open_queue, require_no_plan
+from annotation.core.locks import hold_round, queue_awaited, require_no_open_queue, require_no_plan
 from annotation.core.member_lists import member_named
-from annotation.models import Assignment, InboxLine, Item, Membership, Round, RoundItem
+from annotation.models import Assignment, InboxLine, Item, Membership, Round
 from annotation.models.assignment_kinds import THIRD_RATERS
 from annotation.resolving.actions.resolutions import hold_item
 
@@ -45,7 +45,7 @@ def ask_third_rater(
         raise WrongState(f"{waiting.rater} was already assigned and has not submitted labels yet.")
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
-    could_read = held_unblinded_by_item(round_, [item.pk], free)[item.pk]
+    could_read = held_unblinded_by_item(round_, [item.pk], free)[item.pk] | had_in_queue(round_, [item.pk])[item.pk]
     blind = [each for each in free if each.pk not in could_read]
     chosen = None
     if rater not in (None, ""):
@@ -144,8 +144,13 @@ def apply_rules(*, seat: Seat, number: int) -> Round:
         raise WrongState(f"Round {number} is {round_.state}. Rules are applied while a round is being resolved.")
     if not seat.study.has_rules:
         raise WrongState("The study has no rule to apply. Turn one on in its settings.")
+    seat.require_queue(round_)
     require_no_plan(seat.study)
-    require_no_open_queue(round_, RoundItem.objects.filter(round=round_).values("item"), "Apply the rules")
+    if queue := queue_awaited(round_):
+        raise Conflict(
+            f"Round {queue}, a relabeling queue, is not closed. Rules are applied to round {number} after that.",
+            code="queue_open",
+        )
     # A worker that is at it ends, so that what it passed is looked at again.
     anew: dict[str, Any] = {} if failed_open else {"ruled_until": None, "ruled_to": 0}
     Round.objects.filter(pk=round_.pk).update(ruled_at=None, rules_error="", **anew)
@@ -164,6 +169,6 @@ def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str,
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
     elsewhere = read_elsewhere(round_, rounds_elsewhere(round_, [item.pk]), [item.pk], free)
-    could_read = unblinded_among(round_, free) | elsewhere[item.pk]
+    could_read = unblinded_among(round_, free) | elsewhere[item.pk] | had_in_queue(round_, [item.pk])[item.pk]
     found = [(each.code or "", each.signed_name, each.pk in could_read) for each in free]
     return sorted(found, key=lambda each: each[2])

@@ -20,7 +20,7 @@ from annotation.choosing.queries import samples
 from annotation.core.access import ADJUDICATOR, OWNER, RATER, Seat, get_round, get_seat, may_decide
 from annotation.core.bulk_jobs import job_of
 from annotation.core.errors import ConcordError, Forbidden, Stale
-from annotation.core.locks import hold_round
+from annotation.core.locks import hold_round, queue_awaited
 from annotation.core.member_lists import members_of
 from annotation.core.pages import job_progress, me, study_page
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
@@ -174,6 +174,7 @@ def _round_page(
         if is_resolving and seat.has_role(OWNER, ADJUDICATOR)
         else 0,
         n_owed=len(seat.withheld_in(round_)),
+        queue_awaited=_queue_awaited(seat, round_),
         lost=n_lost_labels(seat) if round_.kind == Round.Kind.RELABEL and is_resolving else None,
         n_third=_n_third(seat, round_) if own is None or round_.state != Round.State.OPEN else 0,
         third_raters=third_raters(round_) if seat.sees_all_results(round_.pk) else [],
@@ -184,6 +185,13 @@ def _round_page(
         else [],
         **calibration(seat, round_, reason),
     )
+
+
+def _queue_awaited(seat: Seat, round_: Round) -> int | None:
+    """For its owner, the number of the relabeling queue for which rules wait in a round that is being resolved."""
+    if round_.state != Round.State.RESOLVING or not seat.study.has_rules or not seat.has_role(OWNER):
+        return None
+    return queue_awaited(round_)
 
 
 def _readers_before(seat: Seat, round_: Round) -> str:

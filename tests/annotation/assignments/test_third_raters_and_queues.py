@@ -3,14 +3,17 @@
 from io import BytesIO
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from annotation.assignments import jobs as rule_jobs
+from annotation.assignments.queries import read_elsewhere, rounds_elsewhere
 from annotation.core.errors import Conflict
 from annotation.imports.actions.ratings import import_ratings
-from annotation.models import Assignment, Item, Membership, Round
+from annotation.models import Assignment, Item, Membership, Proposal, Resolution, Round, RoundRater
 from annotation.plans import actions as plan_actions
 from annotation.plans import jobs as plan_jobs
+from annotation.proposals.actions import settle_proposals
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study
 from tests import builders as make
@@ -51,6 +54,8 @@ def test_who_sees_a_relabeling_queue_of_a_round_is_no_blind_third_rater_there(st
     refused = ask(item=ITEM, rater="dan", unblinded=True)
     assert (refused.status_code, refused.json()["code"]) == (409, "queue_open")
     rounds.resolve_round(seat=make.owner_seat(study), number=2, withdraw=True)
+    assert not rule_jobs.rule_items(round_.pk, [item.pk]), "until an owner closes it"
+    rounds.close_round(seat=make.owner_seat(study), number=2, leave_open=True)
     assert rule_jobs.rule_items(round_.pk, [item.pk])
     assert not Assignment.objects.filter(round=round_, slot=None).exists()
     given = ask(item=ITEM, rater="dan", unblinded=True, round=1)
@@ -128,6 +133,100 @@ def test_rules_wait_for_a_queue_that_can_hold_their_items_and_draw_the_same_peop
     assert (refused.status_code, refused.json()["code"]) == (409, "queue_open")
     make.submit(queue, "zed", int(holds[0]), {"symptom": ["hang-a"]})
     queue.refresh_from_db()
-    assert queue.state == Round.State.RESOLVING and rule_jobs.RULES.sweep(-1) == [second.pk, queue.pk]
+    assert queue.state == Round.State.RESOLVING and rule_jobs.RULES.sweep(-1) == [], "the time would tell when it ended"
+    refused = Script("olga").send("POST", "studies/study/rounds/2/rules/", {})
+    assert (refused.status_code, refused.json()["code"]) == (409, "queue_open")
+    assert f"once round {queue.number}, a relabeling queue, is closed" in _page("rounds/2/")
+    rounds.close_round(seat=make.owner_seat(study), number=queue.number, leave_open=True)
+    assert rule_jobs.RULES.sweep(-1) == [second.pk] and "Apply the rules now" in _page("rounds/2/")
     rule_jobs.rule_round(second.pk)
     assert [each.rater.user.username for each in asked] == ["nia"]
+
+
+def _page(path: str) -> str:
+    olga = Client()
+    olga.force_login(make.user("olga"))
+    return olga.get(f"/studies/study/{path}").content.decode()
+
+
+def test_rules_act_in_a_queue_only_when_an_owner_asks_for_it() -> None:
+    """What they decide has a time, and so it would tell when the last answer came, which can be withheld."""
+    raters = ("bob", "carol", "dan")
+    study = make.study(raters=raters)
+    change_study(seat=make.owner_seat(study), changes={"majority": True})
+    make.rate(make.open_round(study, 2, raters=raters, raters_per_item=3), "item bob carol dan\n1 hang hang hang")
+    rounds.resolve_round(seat=make.owner_seat(study), number=1, withdraw=True)
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol,dan")
+    for name, category in zip(raters, ("hang-a", "hang-a", "crash"), strict=True):
+        make.submit(queue, name, 1, {"symptom": [category]})
+    queue.refresh_from_db()
+    assert queue.state == Round.State.RESOLVING
+    assert rule_jobs.RULES.sweep(-1) == [] and rule_jobs.rounds_with_new_answers() == []
+    rule_jobs.rule_round(queue.pk)
+    assert not Resolution.objects.filter(round=queue).exists()
+    assert Script("olga").send("POST", f"studies/study/rounds/{queue.number}/rules/", {}).status_code == 202
+    rule_jobs.rule_round(queue.pk)
+    assert Resolution.objects.get(round=queue).method == Resolution.Method.MAJORITY
+
+
+@pytest.mark.parametrize("second", ["crash", "slow"])
+def test_whom_a_rule_draws_does_not_tell_who_was_a_third_rater_before(second: str) -> None:
+    """Xen answered the item as a third rater of the first round, if its raters differed; a queue came since."""
+    study = make.study(raters=("bob", "carol", "al", "nia", "xen", "yan"))
+    first = make.rate(
+        make.open_round(study, 2, raters=("bob", "carol")), f"item bob carol\n1 slow {second}\n2 hang hang"
+    )
+    if second == "crash":
+        assert ask(item=ITEM, rater="xen").status_code == 201
+        make.submit(first, "xen", 1, {"symptom": ["slow"]})
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n2 symptom bob,carol")
+    for name in ("bob", "carol"):
+        make.submit(queue, name, 2, {"symptom": ["hang-a"]})
+    rounds.close_round(seat=make.owner_seat(study), number=queue.number, leave_open=True)
+    change_study(seat=make.owner_seat(study), changes={"third_rater": True})
+    again = make.open_round(study, 1, raters=("al", "nia"))
+    RoundRater.objects.create(round=again, rater=make.member(study, "xen"))
+    make.rate(again, "item al nia\n1 crash slow")
+    rule_jobs.rule_round(again.pk)
+    asked = Assignment.objects.get(round=again, slot=None)
+    assert (asked.rater.user.username, asked.unblinded) == ("xen", False)
+
+
+def test_who_had_an_item_in_a_queue_after_being_its_third_rater_is_marked_by_a_rule() -> None:
+    study = make.study(raters=("bob", "carol", "al", "nia", "xen"))
+    first = make.rate(make.open_round(study, 1, raters=("bob", "carol")), "item bob carol\n1 hang crash")
+    assert ask(item=ITEM, rater="xen").status_code == 201
+    make.submit(first, "xen", 1, {"symptom": ["hang"]})
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    make.next_version(study, make.HANG_SPLIT)
+    queue = make.worklist(study, 2, "item asked raters\n1 symptom bob,xen")
+    for name in ("bob", "xen"):
+        make.submit(queue, name, 1, {"symptom": ["hang-a"]})
+    rounds.close_round(seat=make.owner_seat(study), number=queue.number, leave_open=True)
+    change_study(seat=make.owner_seat(study), changes={"third_rater": True})
+    again = make.rate(make.open_round(study, 1, raters=("al", "nia")), "item al nia\n1 crash slow")
+    rule_jobs.rule_round(again.pk)
+    asked = Assignment.objects.get(round=again, slot=None)
+    assert (asked.rater.user.username, asked.unblinded) == ("xen", True)
+
+
+@pytest.mark.parametrize("of_item", [1, 2])
+def test_a_maintainer_is_drawn_alike_whichever_item_a_proposal_was_for(of_item: int) -> None:
+    study = make.study(raters=("bob", "carol", "al", "nia", "xen"))
+    study.taxonomy.maintainers.add(make.user("xen"))
+    first = make.open_round(study, 2, raters=("bob", "carol"))
+    make.submit(first, "bob", of_item, {}, proposals={"symptom": {"name": "Stall", "memo": "none fits"}})
+    make.submit(first, "bob", 3 - of_item, {"symptom": ["crash"]})
+    make.rate(first, "item carol\n1 crash\n2 crash")
+    [line] = Proposal.objects.filter(round=first)
+    settle_proposals(seat=make.owner_seat(study), proposals=[line.public_id], accept={"name": "Stall"})
+    items = {place.position: place.item_id for place in first.round_items.all()}
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    again = make.open_round(study, 1, raters=("al", "nia"))
+    free = [make.member(study, "xen")]
+    found = read_elsewhere(again, rounds_elsewhere(again, [items[1]]), [items[1]], free)
+    assert found == {items[1]: {free[0].pk}}
