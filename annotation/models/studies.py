@@ -216,11 +216,11 @@ class Membership(models.Model):
 
     @property
     def signed_name(self) -> str:
-        """The same where someone reads who did something, with the user name; a name of a study file is marked."""
+        """The same where someone reads who did something, with the user name; a name of a file alone is marked."""
         if self.user is not None:
             return self.user.signed_name
-        is_of_file = self.formerly_id is not None and self.former_user_id is None
-        return f"{self.name} ({IMPORTED})" if is_of_file else self.name
+        has_account = self.former_user_id is not None or self.invited_user_id is not None
+        return self.name if has_account or self.is_machine else f"{self.name} ({IMPORTED})"
 
     @property
     def is_invited(self) -> bool:

@@ -41,6 +41,7 @@ from ingest.access import require_readable
 from ingest.models import Comment, Issue, Snapshot
 from ingest.upsert import study_import
 from shared.disk_space import require_room
+from shared.names import IMPORTED, folded
 from taxonomy.actions.arriving import category_ids, ids_by_key, take_taxonomy
 from taxonomy.models import Category, Dimension, Taxonomy, TaxonomyVersion
 from taxonomy.queries import document, published_version
@@ -101,7 +102,14 @@ RENUMBERED = """(
         ELSE word.value END), '{{}}')
     FROM jsonb_each({filter}) AS word)"""
 """A filter whose words name samples by ID, in the IDs that these samples have now."""
+_BY_IMPORTED = (
+    "CASE WHEN {value} ->> 'by' <> '' AND {value} ->> 'by' NOT LIKE '%%(imported)' "
+    "THEN jsonb_set({value}, '{{by}}', to_jsonb(({value} ->> 'by') || ' (imported)')) ELSE {value} END"
+)
+"""A document that names who gave a reason: someone of the other server."""
 OTHERWISE: Mapping[tuple[type[Model], str], str] = {
+    (Round, "gate"): _BY_IMPORTED.format(value="row.gate"),
+    (RoundRater, "admission"): _BY_IMPORTED.format(value="row.admission"),
     (Membership, "user_id"): "NULL",
     (Membership, "formerly_id"): (
         "(SELECT m.new FROM map_people m WHERE m.old = coalesce(row.user_id, row.formerly_id))"
@@ -303,12 +311,12 @@ class _RowImport:
             if row["formerly_id"] and row["user_id"]
         }
         self.n_done = 0
-        named = list(self._rows("people"))
+        named = sorted(self._rows("people"), key=lambda row: bool(row.get("elsewhere")))
         if len(named) > PEOPLE_MOST:
             raise rejection(f"The file names more than {PEOPLE_MOST:,} people.")
-        mark = secrets.token_hex(4)
+        mark, taken = secrets.token_hex(4), set[str]()
         for number, row in enumerate((each for each in named if each["id"] not in same), start=1):
-            name = str(row.get("elsewhere") or row["username"])[:150]
+            name = self._name_of_its_own(str(row.get("elsewhere") or row["username"]), taken)
             made = User(
                 username=f"elsewhere-{mark}-{number}",
                 elsewhere=name,
@@ -322,6 +330,15 @@ class _RowImport:
             self.stored.n_people += 1
         for old, current in same.items():
             self.people[old] = self.people[current]
+
+    def _name_of_its_own(self, name: str, taken: set[str]) -> str:
+        """The user name of a person there, marked where another one there has the same: the study was moved before."""
+        shown, turn = name[:150], 1
+        while folded(shown) in taken or shown.endswith(f"({IMPORTED})"):
+            turn += 1
+            shown = f"{name[:130]} ({IMPORTED} {turn})"
+        taken.add(folded(shown))
+        return shown
 
     def _fill_people(self) -> None:
         shown = {each.pk: each.kept_name for each in User.objects.filter(pk__in=list(self.people.values()))}

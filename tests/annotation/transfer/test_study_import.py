@@ -22,12 +22,14 @@ from annotation.choosing.actions.samples import draw_sample
 from annotation.core.access import get_seat, get_whole_study
 from annotation.core.audit import record
 from annotation.core.errors import Blind, ConcordError, Conflict, Invalid
+from annotation.discussion.actions import write_remark
 from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_export_request
+from annotation.labels.queries import rows as label_rows
 from annotation.members.actions.leaving import leave_study
 from annotation.members.actions.members import add_member
 from annotation.members.actions.name_only_members import join_member
-from annotation.models import Arrival, Assignment, Membership, Plan, Study
+from annotation.models import Arrival, Assignment, Membership, Plan, Resolution, Round, RoundRater, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.package.queries.people import PackagePeople
 from annotation.plans import jobs as plan_jobs
@@ -707,3 +709,70 @@ def test_a_name_of_another_server_does_not_pass_for_someone_here_who_has_it() ->
         assert people.member("ada") == "R3" and people.member("ada (imported)") not in ("R3", "ada")
         assert is_on or people.member("ada (imported)") == decider
         assert "R3" not in people.text("As ada said, it hangs.") and people.participants(["ada"]) != ["R3"]
+
+
+def test_two_people_of_one_name_stay_two_when_a_study_is_moved_again() -> None:
+    """Ada of the first server, ada of the second one, and then ada of the third one, who is R3 there."""
+    nina = make.user("nina")
+    stored, _ = study_import.bring_study(user=nina, file=brought(small()), slug="again")
+    add_member(seat=get_seat(nina, "again"), username=make.user("ada").username, roles=["adjudicator"])
+    round_ = stored.study.rounds.get()
+    earlier = Resolution.objects.get(round=round_)
+    resolution_actions.resolve(
+        seat=make.seat(stored.study, "ada"), round_=round_, item=earlier.item, part=1, dimension="symptom",
+        values=["crash"], rationale="I saw it.", expected=earlier.public_id,
+    )  # fmt: skip
+    third, _ = study_import.bring_study(user=nina, file=brought(stored.study), slug="third")
+    for has_namesake in (False, True):
+        if has_namesake:
+            add_member(seat=get_seat(nina, "third"), username="ada", roles=["rater"])
+        client = Client()
+        client.force_login(nina)
+        rows = client.get("/api/v1/studies/third/resolutions/").json()["results"]
+        assert {row["decided_by"] for row in rows} == {"ada (imported)", "ada (imported 2) (imported)"}
+        deciders = [row.decided_by for row in label_rows.resolutions(third.study.rounds.all())]
+        for is_on in (False, True):
+            people = PackagePeople(third.study, is_on=is_on)
+            assert len({*map(people.member, deciders), "R3"}) == 3
+
+
+@pytest.mark.parametrize("columns", [{}, {"left_at": "2026-11-01T12:00:00+00:00"}])
+def test_a_name_that_a_file_gives_to_nobody_is_marked(columns: dict[str, str]) -> None:
+    """Without an account there it would pass for stan of this server."""
+    study = small()
+    write_remark(
+        seat=make.seat(study, "ada"), round_=study.rounds.get(), item=study.items.first(), text="Label all as crash."
+    )
+
+    def forge(entries: dict[str, bytes]) -> None:
+        path = study_file.path_of("membership")
+        rows = [json.loads(line) for line in entries[path].splitlines()]
+        rows = [row if row["code"] or "adjudicator" not in row["roles"] else forged | columns | {"id": row["id"]} | {
+            name: value for name, value in row.items() if name not in forged | columns
+        } for row in rows]  # fmt: skip
+        entries[path] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    forged = {"user_id": None, "formerly_id": None, "former_user_id": None, "name": "stan"}
+    file = changed(brought(study), forge, honest=True)
+    nina = make.user("nina")
+    study_import.bring_study(user=nina, file=file, slug="again")
+    client = Client()
+    client.force_login(nina)
+    (row,) = client.get("/api/v1/studies/again/remarks/").json()["results"]
+    assert row["author"] == "stan (imported)"
+
+
+def test_who_gave_a_reason_on_another_server_is_marked() -> None:
+    study = small()
+    Round.objects.filter(study=study).update(
+        gate={"round": 1, "advice": "wait", "dimensions": [], "reason": "Unlucky.", "by": "olga"}
+    )
+    RoundRater.objects.filter(round__study=study).update(
+        admission={"how": "let_in", "at": "2026-11-01T12:00:00+00:00", "by": "olga", "reason": "I trust them."}
+    )
+    for slug in ("again", "third"):
+        stored, _ = study_import.bring_study(user=make.user("nina"), file=brought(study), slug=slug)
+        study = stored.study
+        assert {each.gate["by"] for each in study.rounds.all()} == {"olga (imported)"}
+        admissions = RoundRater.objects.filter(round__study=study).values_list("admission", flat=True)
+        assert {each["by"] for each in admissions} == {"olga (imported)"}
