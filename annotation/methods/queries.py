@@ -454,6 +454,7 @@ def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
     rows = Resolution.objects.filter(
         seat.not_withheld(), COUNTS_HERE, decided_by__in=deciders, item__in={item for *_, item in places}
     ).exclude(round__kind=Round.Kind.SCREENING)
+    rows = rows.exclude(method__in=[Resolution.Method.REOPENED, Resolution.Method.IMPORTED])
     resolved: set[tuple[int, int, int]] = set()
     for by, round_id, item, at in rows.order_by().values_list("decided_by", "round", "item", "created_at"):
         rater = deciders[by]
@@ -993,8 +994,7 @@ def _screened_by_hand(seat: Seat) -> ScreenedByHand | None:
     pairs |= {(user, name) for user, name in logged if name in now}
     if not pairs:
         return None
-    members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
-    codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
+    codes = {account: each.code for each in seat.study.memberships.all() for account in each.account_ids}
     by: dict[str, set[str]] = {}
     for user, name in pairs:
         by.setdefault(codes.get(user) or "", set()).add(name)
@@ -1092,8 +1092,7 @@ def _decided(seat: Seat, rounds: Sequence[Round]) -> Decided:
     every = list(with_facts(rows.order_by("round")))
     resolutions = [row for row in every if row.method != Resolution.Method.REOPENED]
     told = ways(resolutions)
-    members = seat.study.memberships.filter(Q(user__isnull=False) | Q(formerly__isnull=False))
-    codes = {user: code for *both, code in members.values_list("user", "formerly", "code") for user in both if user}
+    codes = {account: each.code for each in seat.study.memberships.all() for account in each.account_ids}
     resolved = {row.round_id for row in resolutions}
     disputed = _disputed([each for each in rounds if each.pk in resolved])
     standing = _standing(

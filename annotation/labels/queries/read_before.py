@@ -5,7 +5,7 @@ ended. Owners and adjudicators who do not rate in it read them before, too. Rate
 items elsewhere (`Seat.withheld`), so only what they could read until then counts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, Min, OuterRef, Q
 from django.utils import timezone
 
+from accounts.models import User
 from annotation.core.access import ADJUDICATOR, OWNER, Seat
 from annotation.core.member_lists import code_order
 from annotation.models import (
@@ -33,7 +34,8 @@ from shared.wording import plural, series
 CAME_IN = ("member accepted", "invitation accepted")
 """The lines of the audit log by which an account that was invited came into a study."""
 INVITED = "member invited"
-OF_MEMBERS = (INVITED, "member joined", "member set", *CAME_IN)
+LEFT = ("member left", "member removed")
+OF_MEMBERS = (INVITED, "member joined", "member set", *CAME_IN, *LEFT)
 FIRST_LINE = timedelta(minutes=1)
 """The first line of a membership is written at most this long after it was created, if there is one of that time."""
 CAME_INTO_ROUND = "rater added"
@@ -58,14 +60,10 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True)
 class _Presence:
-    """Since when someone is in a study, and from when until when they decide in it: they read labels of open rounds.
+    """When someone is in a study, and when they decide in it: then they read labels of open rounds."""
 
-    `decides_from` None: never. `decides_until` None: still.
-    """
-
-    since: datetime
-    decides_from: datetime | None
-    decides_until: datetime | None
+    there: Sequence["_Span"]
+    deciding: Sequence["_Span"]
 
 
 class _Span(NamedTuple):
@@ -128,16 +126,17 @@ def _spans(
 
     While it was open, as an owner or adjudicator, outside the time in which they rated there (`blind`).
     """
-    if other.resolving_at is not None and max(other.resolving_at, presence.since) < until:
-        yield _Span(max(other.resolving_at, presence.since), until), None
-    if presence.decides_from is None or other.opened_at is None:
-        return
-    first = max(other.opened_at, presence.decides_from)
-    last = min(until, presence.decides_until or until, other.resolving_at or until)
-    own = blind or _Span(last, last)
-    for start, end in ((first, min(last, own.start)), (max(first, own.end), last)):
-        if start < end:
-            yield _Span(start, end), end
+    for span in presence.there if other.resolving_at is not None else ():
+        first, last = max(other.resolving_at or span.start, span.start), min(until, span.end)
+        if first < last:
+            yield _Span(first, last), None
+    for span in presence.deciding if other.opened_at is not None else ():
+        first = max(other.opened_at or span.start, span.start)
+        last = min(until, span.end, other.resolving_at or until)
+        own = blind or _Span(last, last)
+        for start, end in ((first, min(last, own.start)), (max(first, own.end), last)):
+            if start < end:
+                yield _Span(start, end), end
 
 
 def _blind_spans(
@@ -184,24 +183,29 @@ def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presen
     lines = list(
         AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS)
         .order_by("pk")
-        .values_list("verb", "at", "user_id", "detail")
+        .values_list("verb", "at", "user_id", "user__elsewhere", "detail")
     )
     return {each.pk: _presence(study, each, lines) for each in members}
 
 
-def _presence(study: Study, member: Membership, lines: Sequence[tuple[str, datetime, int | None, Any]]) -> _Presence:
+def _presence(
+    study: Study, member: Membership, lines: Sequence[tuple[str, datetime, int | None, str | None, Any]]
+) -> _Presence:
     """Lines that came with a study's file name people by their user names on the server that it came from.
+
+    Someone here can have such a name: these lines are about accounts of that server, and others about those here.
 
     The log may have no line of how someone came in: of who created the study, and of copies that earlier versions made.
     If they decide now, or could read open rounds once, they count as deciding since their membership was created.
     """
     accounts = [*member.accounts, *([member.invited_user] if member.invited_user else [])]
-    ids, names = {each.pk for each in accounts}, {folded(each.home_name) for each in accounts}
+    ids, names = {each.pk for each in accounts}, {(bool(each.elsewhere), folded(each.home_name)) for each in accounts}
     own = [
         (verb, at, detail)
-        for verb, at, user, detail in lines
-        if (user in ids if verb in CAME_IN else folded(str(detail.get("member", "")).strip()) in names)
+        for verb, at, user, elsewhere, detail in lines
+        if (user in ids if verb in CAME_IN else _named(study, at, user, elsewhere, detail) in names)
     ]
+    every, own = own, [each for each in own if each[0] not in LEFT]
     was_name = member.formerly_id is None and any("was" in detail for *_, detail in own)
     is_creator = member.formerly_id is None and study.created_by_id in ids
     is_known = was_name or (bool(own) and own[0][1] - member.created_at < FIRST_LINE and not is_creator)
@@ -213,9 +217,70 @@ def _presence(study: Study, member: Membership, lines: Sequence[tuple[str, datet
     decides_from = None
     if is_now or member.could_read_until is not None:
         decides_from = min(decides, default=since if is_now else None) if is_known else since
+    there: Sequence[_Span] = [_Span(since, _ENDLESS)]
+    until = _ENDLESS if is_now else member.could_read_until or _ENDLESS
+    deciding: Sequence[_Span] = [] if decides_from is None else [_Span(decides_from, until)]
+    if is_known and member.formerly_id is None:  # else the log is of two servers
+        told = _by_lines(every)
+        is_as_told = (_is_open(told.there), _is_open(told.deciding)) == (member.user is not None, is_now)
+        if is_as_told and bool(told.deciding) == bool(deciding):
+            there, deciding = told.there, [_until_seen(each, member.could_read_until) for each in told.deciding]
     if member.user is not None and member.user.is_staff:  # who reads every study
-        since = min(since, member.user.date_joined)
-    return _Presence(since, decides_from, None if is_now else member.could_read_until)
+        there = [_Span(min(since, member.user.date_joined), _ENDLESS)]
+    return _Presence(there, deciding)
+
+
+def _until_seen(span: _Span, could_read_until: datetime | None) -> _Span:
+    """A span until others see its end, a moment after the line of the audit log."""
+    if could_read_until is not None and span.end < could_read_until < span.end + FIRST_LINE:
+        return _Span(span.start, could_read_until)
+    return span
+
+
+def _is_open(spans: Sequence[_Span]) -> bool:
+    return bool(spans) and spans[-1].end == _ENDLESS
+
+
+def _by_lines(lines: Sequence[tuple[str, datetime, Any]]) -> _Presence:
+    """What the lines about a member tell, the oldest first; who is invited is not there yet."""
+    there: list[_Span] = []
+    deciding: list[_Span] = []
+    for verb, at, detail in lines:
+        if verb == INVITED:
+            continue
+        roles = () if verb in LEFT else detail.get("roles") or ()
+        for spans, holds in ((there, verb not in LEFT), (deciding, OWNER in roles or ADJUDICATOR in roles)):
+            if holds and not _is_open(spans):
+                spans.append(_Span(at, _ENDLESS))
+            elif not holds and _is_open(spans):
+                spans[-1] = _Span(spans[-1].start, at)
+    return _Presence(there, deciding)
+
+
+def _named(study: Study, at: datetime, user: int | None, elsewhere: str | None, detail: Any) -> tuple[bool, str]:
+    """Whom a line names: whether it came with a study's file, so that it is someone of that server, and the name."""
+    is_of_file = bool(elsewhere) or (user is None and at < study.created_at)
+    return is_of_file, folded(str(detail.get("member", "")).strip())
+
+
+def owners_since(study: Study, users: Collection[int]) -> dict[int, datetime]:
+    """Since when users were owners of a study, by id, whether they are now or not; three queries, none for no users.
+
+    Who created it, and who is an owner now and is in no line, since its creation or earlier.
+    """
+    found: dict[int, datetime] = {}
+    if not users:
+        return found
+    owners = Membership.objects.filter(study=study, roles__contains=[OWNER])
+    now = {user for pair in owners.values_list("user", "formerly") for user in pair if user} | {study.created_by_id}
+    found = dict.fromkeys(now, datetime.min.replace(tzinfo=UTC))
+    by_name = {(bool(each.elsewhere), folded(each.home_name)): each.pk for each in User.objects.filter(pk__in=users)}
+    lines = AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS, detail__roles__contains=OWNER).order_by("pk")
+    for verb, at, user, elsewhere, detail in lines.values_list("verb", "at", "user_id", "user__elsewhere", "detail"):
+        who = user if verb in CAME_IN else by_name.get(_named(study, at, user, elsewhere, detail))
+        if verb != INVITED and who is not None:
+            found.setdefault(who, at)
+    return found
 
 
 @dataclass(frozen=True)

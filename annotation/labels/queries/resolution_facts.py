@@ -5,14 +5,15 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from annotation.core.access import OWNER, Seat
+from annotation.core.access import Seat
+from annotation.labels.queries.read_before import owners_since
 from annotation.labels.queries.verdicts import newest_of_each_place, resolution_values, round_verdicts
 from annotation.labels.resolution_methods import ADJUDICATOR, MAJORITY, THIRD_RATER, contradiction, reported_method
 from annotation.labels.resolution_methods import OWNER as BY_OWNER
-from annotation.models import Assignment, Meeting, MeetingResolution, Membership, Remark, Resolution, Round
+from annotation.models import Assignment, Meeting, MeetingResolution, Remark, Resolution, Round
 from annotation.models.assignment_kinds import THIRD_RATERS
 from taxonomy.queries import published_version
 
@@ -98,8 +99,9 @@ def _remarks(*, round: Any, item: Any, part: Any, dimension: Any, before: Any) -
 def ways(resolutions: Sequence[Any]) -> dict[int, str]:
     """How each of these resolutions is reported, by id; they come from `with_facts`.
 
-    What a person stated of raters or of their own role, before Concord looked at it, is held against the answers. Cost:
-    nothing where nobody did, else the judging of those items by round, and four queries.
+    What a person stated of raters or of their own role, before Concord looked at it, is held against the answers,
+    unless these were changed since, and against the roles that they ever had before. Cost: nothing where nobody did,
+    else the judging of those items by round, and seven queries.
     """
     claims = [each for each in resolutions if each.method in (BY_OWNER, MAJORITY, THIRD_RATER) and each.decided_by_id]
     doubtful = _not_borne_out(claims) if claims else frozenset()
@@ -118,18 +120,21 @@ def _not_borne_out(claims: Sequence[Any]) -> frozenset[int]:
     found = set()
     for round_id, several in groupby(sorted(claims, key=lambda each: each.round_id), key=lambda each: each.round_id):
         rows = list(several)
-        round_ = Round.objects.select_related("taxonomy_version").get(pk=round_id)
+        round_ = Round.objects.select_related("taxonomy_version", "study").get(pk=round_id)
         tree = published_version(round_.taxonomy_version_id)
         items = {row.item_id for row in rows}
         arbiters, values = arbiters_of(round_, items), resolution_values(tree, rows)
-        members = Membership.objects.filter(study=round_.study_id, roles__contains=[OWNER])
-        owners = {user for pair in members.values_list("user", "formerly") for user in pair if user}
+        owners = owners_since(round_.study, {row.decided_by_id for row in rows if row.method == BY_OWNER})
+        newest = Assignment.objects.filter(round=round_, item__in=items, current__isnull=False).order_by()
+        changed_at = dict(newest.values_list("item").annotate(at=Max("current__created_at")))
         judged = {
             (each.round_item.item_id, verdict.part, verdict.dimension): verdict
             for each in round_verdicts(round_, items=list(items))
             for verdict in each.verdicts
         }
         for row in rows:
+            if row.method != BY_OWNER and changed_at.get(row.item_id, row.created_at) > row.created_at:
+                continue
             verdict = judged.get((row.item_id, row.part, tree.by_id[row.dimension_id].key))
             ratings = verdict.ratings if verdict else ()
             if contradiction(
@@ -137,7 +142,7 @@ def _not_borne_out(claims: Sequence[Any]) -> frozenset[int]:
                 values.get(row.pk, ()),
                 ratings,
                 arbiters.get(row.item_id, ()),
-                is_owner=row.decided_by_id in owners,
+                is_owner=row.decided_by_id in owners and owners[row.decided_by_id] <= row.created_at,
                 is_discussed=False,
             ):
                 found.add(row.pk)

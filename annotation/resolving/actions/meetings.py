@@ -14,6 +14,7 @@ from annotation.core.errors import Invalid, WrongState
 from annotation.core.imported import MARK
 from annotation.labels.queries.resolution_facts import newest_by_hand, without_discussion
 from annotation.models import Annotation, Item, Meeting, MeetingResolution, Resolution, Round
+from shared.names import folded
 from shared.storable_json import check_storable
 from shared.wording import series
 
@@ -96,9 +97,14 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
         wrong.append(f"List participants by a name or code of at most {LONGEST_NAME} characters each.")
         return []
     check_storable({"participants": given})
-    members = list(seat.study.memberships.filter(code__isnull=False).values_list("user__username", "code"))
-    codes = {user: code or "" for user, code in members if user} | {code or "": code or "" for _, code in members}
-    found = list(dict.fromkeys(codes.get(name, name) for each in given if (name := " ".join(each.split()))))
+    accounts = "user__username", "former_user__username", "formerly__elsewhere"
+    members = list(seat.study.memberships.filter(code__isnull=False).values_list("code", *accounts))
+    codes: dict[str, str] = {}
+    for names in zip(*members, strict=True):  # codes before user names, those of people who left after these
+        for (code, *_), name in zip(members, names, strict=True):
+            if name:
+                codes.setdefault(folded(name), code or "")
+    found = list(dict.fromkeys(codes.get(folded(name), name) for each in given if (name := " ".join(each.split()))))
     if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
         are = "is" if len(unknown) == 1 else "are"
         more = [f"{len(unknown) - NAMED_MAX:,} more"] if len(unknown) > NAMED_MAX else []

@@ -16,13 +16,19 @@ from annotation.assignments.rules import THIRD_RATER
 from annotation.core.access import get_item, get_round
 from annotation.core.errors import Invalid
 from annotation.discussion.actions import write_remark
+from annotation.labels.queries.resolution_facts import ways, with_facts
 from annotation.labels.queries.verdicts import round_verdicts
+from annotation.members.actions.leaving import leave_study
+from annotation.members.actions.members import add_member, set_member
 from annotation.methods import checklist
 from annotation.methods.queries import methods
 from annotation.models import Assignment, AuditEvent, Meeting, MeetingResolution, Resolution, Round
+from annotation.resolving.actions.meetings import read_meeting
 from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
+from annotation.rounds.actions import rounds
 from tests import builders as make
+from tests.annotation.compared_answers import history_rewritten
 from tests.scripts import Script
 
 pytestmark = pytest.mark.django_db
@@ -350,3 +356,40 @@ def test_the_page_presets_nothing_and_states_a_meeting(disputed) -> None:
 
 
 NO_MEETING = {"held_on": "", "participants": "", "method": "", "rationale": ""}
+
+
+def reported(resolution: Resolution) -> str:
+    (found,) = with_facts(Resolution.objects.filter(pk=resolution.pk))
+    return ways([found])[found.pk]
+
+
+def test_what_was_true_when_it_was_stated_is_reported_after_roles_and_answers_changed(disputed: Round) -> None:
+    study = disputed.study
+    add_member(seat=make.owner_seat(study), username=make.user("greta").username, roles=["owner"])
+    add_member(seat=make.owner_seat(study), username=make.user("dan").username, roles=["rater"])
+    by_owner = decide(disputed, 1, who="greta", method="owner")
+    set_member(seat=make.owner_seat(study), username="greta", roles=["adjudicator"])
+    assert reported(by_owner) == "owner"
+    asked = ask_third_rater(
+        seat=make.seat(study, "ada"), round_=disputed, item=get_item(make.seat(study, "ada"), "acme/rocket#2"),
+        rater=None, unblinded=None,
+    )  # fmt: skip
+    make.submit(disputed, asked.rater.user.username, 2, {"symptom": ["crash"]})
+    by_majority = decide(disputed, 2, method="majority")
+    assert reported(by_majority) == "majority"
+    make.submit(disputed, "bob", 2, {"symptom": ["slow"]})
+    assert reported(by_majority) == "majority"
+    with history_rewritten():
+        AuditEvent.objects.filter(study=study, detail__member="greta").delete()
+    assert reported(by_owner) == "adjudicator", "who never was an owner"
+
+
+def test_participants_are_found_by_any_case_and_after_they_left(disputed: Round) -> None:
+    study = disputed.study
+    rounds.close_round(seat=make.owner_seat(study), number=disputed.number, leave_open=True)
+    code = make.member(study, "bob").code
+    leave_study(seat=make.seat(study, "bob"))
+    day = timezone.now().date().isoformat()
+    given = {"held_on": day, "participants": ["Bob", "CAROL", "Ada B"]}
+    stated = read_meeting(make.seat(study, "ada"), disputed, given, {})
+    assert stated is not None and stated.participants == [code, make.member(study, "carol").code, "Ada B"]

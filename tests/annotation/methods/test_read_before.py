@@ -13,14 +13,14 @@ from django.utils import timezone
 
 from annotation.assignments.actions.reading_log import note_drafts
 from annotation.core.access import get_item, get_seat, get_whole_study
-from annotation.labels.queries.read_before import readers_before, sources_of
-from annotation.members.actions.leaving import remove_member
+from annotation.labels.queries.read_before import _presences, readers_before, sources_of
+from annotation.members.actions.leaving import leave_study, remove_member
 from annotation.members.actions.members import add_member, set_member
 from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text, checklist, sentences
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
-from annotation.models import Assignment, AuditEvent, Proposal, Round, Study
+from annotation.models import Assignment, AuditEvent, Membership, Proposal, Round, Study
 from annotation.resolving.actions.resolutions import resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
@@ -464,3 +464,60 @@ def test_a_third_answer_in_an_open_round_changes_nothing_of_who_could_read_label
             told.append("could read labels of it in other rounds" in page("dave"))
             transaction.set_rollback(True)
     assert told == [True, True]
+
+
+def test_who_did_not_decide_or_was_not_there_meanwhile_could_read_nothing() -> None:
+    """Dave was an adjudicator before and after the round was labeled, erin a member; fay always was one."""
+    study = make.study(raters=("bob", "carol", "dave", "erin", "fay"))
+    owner = make.owner_seat(study)
+    set_member(seat=owner, username="dave", roles=["adjudicator", "rater"])
+    set_member(seat=owner, username="fay", roles=["adjudicator", "rater"])
+    set_member(seat=owner, username="dave", roles=["rater"])
+    remove_member(seat=owner, member=make.member(study, "erin"))
+    code = Membership.objects.get(study=study, former_user__username="erin").code
+    first = make.open_round(study, 2, raters=("bob", "carol"))
+    make.rate(first, "item bob\n1 crash\n2 crash")
+    again_there = again(study, "dave", "fay")
+    rounds.close_round(seat=owner, number=2, leave_open=True)
+    make.rate(first, "item carol\n1 crash\n2 crash")
+    rounds.close_round(seat=owner, number=1, leave_open=True)
+    add_member(seat=owner, username="erin", roles=["rater"])
+    set_member(seat=owner, username="dave", roles=["adjudicator", "rater"])
+    found = readers_before(again_there)
+    assert found is not None and found.codes == [make.member(study, "fay").code]
+    presence = _presences(study, [make.member(study, "erin")])[make.member(study, "erin").pk]
+    assert make.member(study, "erin").code == code
+    assert len(presence.there) == 2 and presence.there[0].end < presence.there[1].start
+
+
+def test_lines_of_a_study_file_are_not_about_a_namesake_here() -> None:
+    """Dave of the other server was an adjudicator; dave here comes as a rater, and decides later."""
+    study = first_round(close=False)
+    set_member(seat=make.owner_seat(study), username="dave", roles=["adjudicator", "rater"])
+    file = BytesIO(written(get_whole_study(study.slug), "study"))
+    nina = make.user("nina")
+    stored, _ = bring_study(user=nina, file=file, slug="again")
+    seat = get_seat(nina, "again")
+    add_member(seat=seat, username="dave", roles=["rater"])
+    here = get_seat(make.user("dave"), "again").membership
+    assert here is not None
+    set_member(seat=seat, username="dave", roles=["rater", "adjudicator"])
+    here.refresh_from_db()
+    there = Membership.objects.get(study=stored.study, name="dave")
+    presences = _presences(stored.study, [here, there])
+    assert [span.start >= here.created_at for span in presences[here.pk].deciding] == [True]
+    assert presences[there.pk].deciding
+
+
+def test_who_resolved_and_left_is_named_as_the_rater_that_they_were() -> None:
+    study = make.study()
+    set_member(seat=make.owner_seat(study), username="bob", roles=["rater", "adjudicator"])
+    round_ = make.rate(make.open_round(study, 1), "item bob carol\n1 crash hang")
+    item = get_item(make.seat(study, "bob"), NAMES[0])
+    place: dict[str, Any] = {"part": 1, "dimension": "symptom", "values": ["crash"], "expected": None}
+    resolve(seat=make.seat(study, "bob"), round_=round_, item=item, rationale="It stops.", **place)
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    for has_left in (False, True):
+        if has_left:
+            leave_study(seat=make.seat(study, "bob"))
+        assert "Resolutions were entered by R1." in as_text(paragraph(methods(make.owner_seat(study))))
