@@ -159,12 +159,16 @@ def rounds_with_new_answers() -> list[int]:
 
 
 def _with_new_answers() -> QuerySet[Round]:
-    """Rounds whose rules act on single items, and in which an answer came since they were last applied."""
+    """Rounds whose rules act on single items, and in which an answer came since they were last applied.
+
+    No relabeling queues: whether an act followed an answer there would tell whether the queue had ended by then.
+    """
     has_rules = Q(study__third_rater=True) | Q(study__majority=True)
     item_by_item = Q(state=Round.State.OPEN, study__resolve_when=Study.ResolveWhen.ITEM)
     ruled_once = Q(state=Round.State.RESOLVING, ruled_at__isnull=False)
     newer = Assignment.objects.filter(round=OuterRef("pk"), current__gt=Coalesce(OuterRef("ruled_until"), 0))
-    return _ready().filter(has_rules, item_by_item | ruled_once).filter(Exists(newer))
+    ready = _ready().exclude(kind=Round.Kind.RELABEL)
+    return ready.filter(has_rules, item_by_item | ruled_once).filter(Exists(newer))
 
 
 @transaction.atomic

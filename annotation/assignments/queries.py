@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, F, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.assignments.planning import new_holders
@@ -536,13 +537,28 @@ def _role_reads_since(
     return _reads_open_answers(member) or (member.could_read_until is not None and member.could_read_until > since)
 
 
+def _moment(round_: Round) -> datetime:
+    return round_.opened_at or timezone.now()
+
+
 def rounds_elsewhere(round_: Round, items: Collection[int]) -> dict[Round, set[int]]:
-    """The other opened rounds under the same taxonomy that hold some of these items, and which of them; one query."""
-    places = RoundItem.objects.filter(item__in=items, round__study=round_.study_id, round__opened_at__isnull=False)
-    places = places.filter(round__taxonomy_version__taxonomy__versions=round_.taxonomy_version_id)
+    """The other opened rounds under the same taxonomy that hold some of these items, and which of them; two queries.
+
+    Of a relabeling queue those that it can hold, which were in a round before it: what it holds follows from labels.
+    """
+    opened = Round.objects.filter(study=round_.study_id, opened_at__isnull=False)
+    opened = opened.filter(taxonomy_version__taxonomy__versions=round_.taxonomy_version_id)
+    coding = opened.exclude(kind=Round.Kind.RELABEL)
     found: dict[Round, set[int]] = {}
-    for place in places.exclude(round=round_).select_related("round").order_by("round", "pk"):
+    places = RoundItem.objects.filter(item__in=items, round__in=coding).select_related("round")
+    for place in places.order_by("round", "pk"):
         found.setdefault(place.round, set()).add(place.item_id)
+    labeled = [(each, there) for each, there in found.items() if each.kind != Round.Kind.SCREENING]
+    for queue in opened.filter(kind=Round.Kind.RELABEL).order_by("number"):
+        before = [there for each, there in labeled if _moment(each) < _moment(queue)]
+        if before:
+            found[queue] = set().union(*before)
+    found.pop(round_, None)
     return found
 
 

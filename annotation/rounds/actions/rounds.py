@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, Sum
+from django.db.models import Exists, OuterRef, Sum
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from annotation.assignments.actions import states_and_leases as assignment_states
@@ -549,7 +550,7 @@ def open_round(*, seat: Seat, number: int, reason: str = "", unregistered: bool 
         raise Conflict(short, code="quotas_short")
     _require_items(round_, everybody)
     _require_screened(round_)
-    _require_no_later_queue(seat, round_)
+    _require_no_later_queue(round_)
     require_no_open_queue(round_, RoundItem.objects.filter(round=round_).values("item"), f"Open round {number}")
     without = require_registered(round_, unregistered)
     gate = passed_gate(seat=seat, round_=round_, reason=reason)
@@ -583,23 +584,23 @@ def _require_items(round_: Round, raters: Sequence[RoundRater]) -> None:
         )
 
 
-def _require_no_later_queue(seat: Seat, round_: Round) -> None:
-    """Raises Conflict where a relabeling queue with a higher number has an item of a round that labels.
+def _require_no_later_queue(round_: Round) -> None:
+    """Raises Conflict where a relabeling queue with a higher number can hold an item of a round that labels.
 
     What was agreed in the rounds before a queue counts there and is shown with it, also while such a round is resolved.
-    An item that is withheld from this person counts as one of the queue, so the answer does not tell whether it is.
+    It can hold what was in a round before it: whether it does follows from labels, and raters see which drafts open.
     """
     if round_.kind == Round.Kind.SCREENING:
         return
     items = RoundItem.objects.filter(round=round_).values("item")
-    shared = RoundItem.objects.filter(round=OuterRef("pk"), item__in=items)
-    withheld = [pk for pk, hidden in seat.withheld_queues.items() if items.filter(item__in=hidden).exists()]
+    before = RoundItem.objects.filter(item__in=items, round__study=round_.study_id)
+    before = before.filter(round__opened_at__lt=Coalesce(OuterRef("opened_at"), Now()))
+    before = before.exclude(round__kind=Round.Kind.SCREENING)
     queues = Round.objects.filter(study=round_.study_id, kind=Round.Kind.RELABEL, number__gt=round_.number)
-    queues = queues.exclude(state=Round.State.UNDONE).filter(Exists(shared) | Q(pk__in=withheld))
-    if queue := queues.order_by("number").first():
-        may_have = "which may have" if queue.pk in withheld else "with"
+    queue = queues.exclude(state=Round.State.UNDONE).filter(Exists(before)).order_by("number").first()
+    if queue is not None:
         raise Conflict(
-            f"Round {queue.number}, a relabeling queue {may_have} items of round {round_.number}, was created after "
+            f"Round {queue.number}, a relabeling queue that can have items of round {round_.number}, was created after "
             "it, so labels given now would count as earlier ones. Delete this draft and create the round again.",
             code="older_than_queue",
         )

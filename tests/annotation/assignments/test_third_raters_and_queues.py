@@ -10,7 +10,7 @@ from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.queries import read_elsewhere, rounds_elsewhere
 from annotation.core.errors import Conflict
 from annotation.imports.actions.ratings import import_ratings
-from annotation.models import Assignment, Item, Membership, Proposal, Resolution, Round, RoundRater
+from annotation.models import Assignment, Item, Membership, Proposal, Resolution, Round, RoundRater, Study
 from annotation.plans import actions as plan_actions
 from annotation.plans import jobs as plan_jobs
 from annotation.proposals.actions import settle_proposals
@@ -149,23 +149,31 @@ def _page(path: str) -> str:
     return olga.get(f"/studies/study/{path}").content.decode()
 
 
-def test_rules_act_in_a_queue_only_when_an_owner_asks_for_it() -> None:
-    """What they decide has a time, and so it would tell when the last answer came, which can be withheld."""
+@pytest.mark.parametrize("resolve_when", Study.ResolveWhen.values)
+def test_rules_act_in_a_queue_only_when_an_owner_asks_for_it(resolve_when: str) -> None:
+    """What they decide has a time, and so it would tell when the last answer came, which can be withheld.
+
+    Whether they decided at all would tell it, too: of an item answered or revised before, or after.
+    """
     raters = ("bob", "carol", "dan")
     study = make.study(raters=raters)
-    change_study(seat=make.owner_seat(study), changes={"majority": True})
+    change_study(seat=make.owner_seat(study), changes={"majority": True, "resolve_when": resolve_when})
     make.rate(make.open_round(study, 2, raters=raters, raters_per_item=3), "item bob carol dan\n1 hang hang hang")
     rounds.resolve_round(seat=make.owner_seat(study), number=1, withdraw=True)
     rounds.close_round(seat=make.owner_seat(study), number=1)
     make.next_version(study, make.HANG_SPLIT)
-    queue = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol,dan")
+    queue = make.worklist(study, 2, "item asked raters\n1 symptom bob,carol,dan\n2 symptom bob")
     for name, category in zip(raters, ("hang-a", "hang-a", "crash"), strict=True):
         make.submit(queue, name, 1, {"symptom": [category]})
-    queue.refresh_from_db()
-    assert queue.state == Round.State.RESOLVING
-    assert rule_jobs.RULES.sweep(-1) == [] and rule_jobs.rounds_with_new_answers() == []
-    rule_jobs.rule_round(queue.pk)
-    assert not Resolution.objects.filter(round=queue).exists()
+    for is_over in (False, True):
+        if is_over:
+            make.submit(queue, "bob", 2, {"symptom": ["hang-a"]})
+        queue.refresh_from_db()
+        assert (queue.state == Round.State.RESOLVING) == is_over
+        assert rule_jobs.RULES.sweep(-1) == [] and rule_jobs.rounds_with_new_answers() == []
+        rule_jobs.rule_round(queue.pk)
+        rule_jobs.rule_answers(queue.pk)
+        assert not Resolution.objects.filter(round=queue).exists()
     assert Script("olga").send("POST", f"studies/study/rounds/{queue.number}/rules/", {}).status_code == 202
     rule_jobs.rule_round(queue.pk)
     assert Resolution.objects.get(round=queue).method == Resolution.Method.MAJORITY
@@ -230,3 +238,32 @@ def test_a_maintainer_is_drawn_alike_whichever_item_a_proposal_was_for(of_item: 
     free = [make.member(study, "xen")]
     found = read_elsewhere(again, rounds_elsewhere(again, [items[1]]), [items[1]], free)
     assert found == {items[1]: {free[0].pk}}
+
+
+@pytest.mark.parametrize("before", ["hang", "slow"])
+def test_reading_results_of_a_queue_counts_for_every_item_that_it_can_hold(before: str) -> None:
+    """Whether it holds the item follows from its labels: whom a rule, or a request, leaves out must not tell it."""
+    study = make.study(raters=("bob", "carol", "al", "nia", "xen", "yan"))
+    table = f"item bob carol\n1 {before} crash\n2 hang hang"
+    make.rate(make.open_round(study, 2, raters=("bob", "carol")), table)
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    make.next_version(study, make.HANG_SPLIT)
+    holds = "\n1 symptom bob" if before == "hang" else ""
+    queue = make.worklist(study, 2, f"item asked raters\n2 symptom bob,carol{holds}")
+    for name in ("bob", "carol"):
+        make.submit(queue, name, 2, {"symptom": ["hang-a"]})
+    if holds:
+        make.submit(queue, "bob", 1, {"symptom": ["hang-a"]})
+    assert Script("xen").send("GET", f"studies/study/labels/?round={queue.number}").status_code == 200
+    rounds.close_round(seat=make.owner_seat(study), number=queue.number, leave_open=True)
+    again = make.rate(make.open_round(study, 1, raters=("al", "nia")), "item al nia\n1 crash slow")
+    item = again.round_items.get().item_id
+    members = list(Membership.objects.filter(study=study))
+    found = read_elsewhere(again, rounds_elsewhere(again, [item]), [item], members)
+    assert make.member(study, "xen").pk in found[item]
+    RoundRater.objects.create(round=again, rater=make.member(study, "bob"))
+    given = ask(item=ITEM, round=again.number)
+    assert (given.status_code, given.json()["rater"]) == (201, make.member(study, "yan").code)
+    sheet = BytesIO(f"item,round,rater,symptom\n{ITEM},{again.number},R1,crash\n".encode())
+    report = import_ratings(user=make.user("olga"), study="study", file=sheet, dimensions=["symptom"])
+    assert report.unblinded == (["R1"] if holds else [])

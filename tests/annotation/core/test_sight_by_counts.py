@@ -232,7 +232,9 @@ def older_than_a_queue(slug: str, differ: bool) -> list[Any]:
     study = new_study(slug)
     make.rate(make.open_round(study, 3), "item bob carol\n1 hang hang\n2 crash crash\n3 hang hang")
     rounds.close_round(seat=make.owner_seat(study), number=1)
-    for number in (1, 2, 3):
+    if not Issue.objects.filter(number=4).exists():  # the other world made it
+        make.issues(1, first=4)
+    for number in (1, 2, 4):
         asked = rounds.NewRound(raters=["bob", "carol"], issues=[f"acme/rocket#{number}"], raters_per_item=2)
         rounds.create_round(seat=make.owner_seat(study), asked=asked)
     make.next_version(study, make.HANG_SPLIT.replace("slug: symptoms", f"slug: {slug}"))
@@ -242,8 +244,8 @@ def older_than_a_queue(slug: str, differ: bool) -> list[Any]:
     olga, asked_for = Script("olga"), {"unregistered": True, "reason": "-"}
     with make.queues_aside(study):
         answers = [olga.send("POST", f"studies/{slug}/rounds/{number}/open/", asked_for) for number in (2, 3, 4)]
-    assert [each.status_code for each in answers] == [409, 200, 409]
-    assert [each.json()["code"] for each in answers[::2]] == ["older_than_queue"] * 2
+    assert [each.status_code for each in answers] == [409, 409, 200]
+    assert [each.json()["code"] for each in answers[:2]] == ["older_than_queue"] * 2
     return [each.json().get("message") for each in answers]
 
 

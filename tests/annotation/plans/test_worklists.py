@@ -450,7 +450,7 @@ def test_who_discusses_a_worklist_has_read_the_rounds_before_it_that_are_resolve
     assert [each.detail["round"] for each in lines] == [1]
 
 
-@pytest.mark.parametrize(("number", "is_older"), [(1, True), (4, False)])
+@pytest.mark.parametrize(("number", "is_older"), [(1, True), (2, True), (4, False)])
 def test_a_draft_that_is_older_than_a_worklist_with_an_item_of_it_stays_one(number: int, is_older: bool) -> None:
     """Labels of the rounds before a worklist are shown with it, while such a round is resolved, too."""
     study, olga = make.study(), Script("olga")
