@@ -20,8 +20,8 @@ from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text, checklist, sentences
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
-from annotation.models import Assignment, AuditEvent, Membership, Proposal, Round, Study
-from annotation.resolving.actions.resolutions import resolve
+from annotation.models import Assignment, AuditEvent, Membership, Proposal, Resolution, Round, Study
+from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from annotation.rounds.actions.drafts import remove_draft, return_to_draft
@@ -521,3 +521,17 @@ def test_who_resolved_and_left_is_named_as_the_rater_that_they_were() -> None:
         if has_left:
             leave_study(seat=make.seat(study, "bob"))
         assert "Resolutions were entered by R1." in as_text(paragraph(methods(make.owner_seat(study))))
+
+
+def test_who_only_reopened_is_not_said_to_have_entered_resolutions() -> None:
+    study = first_round()
+    set_member(seat=make.owner_seat(study), username="erin", roles=["adjudicator", "rater"])
+    round_, ada = study.rounds.get(), make.seat(study, "ada")
+    place: dict[str, Any] = {"round_": round_, "item": get_item(ada, NAMES[0]), "part": 1, "dimension": "symptom"}
+    reopen(seat=make.seat(study, "erin"), expected=Resolution.objects.get().public_id, **place)
+    newest = Resolution.objects.order_by("-pk")[0].public_id
+    resolve(seat=ada, values=["crash"], rationale="It stops.", expected=newest, **place)
+    again(study, "dave", "erin")
+    rounds.close_round(seat=make.owner_seat(study), number=2, leave_open=True)
+    text = as_text(paragraph(methods(make.owner_seat(study))))
+    assert "could read labels that others had given" in text and "had been entered there" not in text
