@@ -607,22 +607,13 @@ def read_elsewhere(
     return found
 
 
-def had_in_queue(round_: Round, items: Collection[int]) -> dict[int, set[int]]:
-    """By item the ids of those who had it in a relabeling queue, where labels of others are seen; one query."""
-    found: dict[int, set[int]] = {item: set() for item in items}
-    queued = Assignment.objects.filter(round__study=round_.study_id, round__kind=Round.Kind.RELABEL, item__in=items)
-    queued = queued.filter(round__taxonomy_version__taxonomy__versions=round_.taxonomy_version_id).exclude(round=round_)
-    for item, rater in queued.order_by().values_list("item_id", "rater_id"):
-        found[item].add(rater)
-    return found
-
-
 def may_have_it_queued(round_: Round, items: Collection[int]) -> dict[int, set[int]]:
     """By item the ids of those who can have it in a relabeling queue of the study, whether it is there or not.
 
-    Its raters in rounds before the newest queue, and the substitutes of migrations. So who is drawn as a third rater
-    does not tell what a queue holds. Those who were third raters before are left out, for whether someone was follows
-    from answers. Three queries, one where the study has no queue.
+    Its raters in rounds before the newest queue, and the substitutes of migrations: in a queue labels of others are
+    seen, and what it holds follows from labels. So whoever can have the item there counts as one who could read them,
+    and neither who is drawn as a third rater nor who is marked tells what it holds. No migration gives an item to its
+    third raters. Three queries, one where the study has no queue.
     """
     found: dict[int, set[int]] = {item: set() for item in items}
     queues = Round.objects.filter(study=round_.study_id, kind=Round.Kind.RELABEL, opened_at__isnull=False)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from django.db import connection
 
 from annotation.assignments.queries import (
-    had_in_queue,
+    may_have_it_queued,
     read_elsewhere,
     rounds_elsewhere,
     rounds_to_rate_blind,
@@ -44,12 +44,13 @@ def held_unblinded_by_item(
 ) -> dict[int, set[int]]:
     """`held_unblinded` of third raters: by item also those who read what was answered for it in another round.
 
-    `had_in_queue` is apart, because it tells of labels.
+    And others than these members who can have it in a relabeling queue.
     """
     others = rounds_elsewhere(round_, items)
     everybody = _held([round_, *others], members)
     found = unblinded_among(round_, everybody, in_round)
-    return {item: found | readers for item, readers in read_elsewhere(round_, others, items, everybody).items()}
+    elsewhere, queued = read_elsewhere(round_, others, items, everybody), may_have_it_queued(round_, items)
+    return {item: found | elsewhere[item] | queued[item] for item in items}
 
 
 def is_held_unblinded(
@@ -60,9 +61,7 @@ def is_held_unblinded(
     items = set(asked.order_by().values_list("item_id", flat=True))
     if not items:
         return bool(held_unblinded(round_, [reader], in_round))
-    queued = had_in_queue(round_, items).values()
-    found = held_unblinded_by_item(round_, items, [reader], in_round).values()
-    return any(found) or any(reader.pk in had for had in queued)
+    return any(reader.pk in found for found in held_unblinded_by_item(round_, items, [reader], in_round).values())
 
 
 def _held(rounds: Iterable[Round], members: Iterable[Membership]) -> list[Membership]:

@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from annotation.assignments.actions.reading_locks import held_unblinded_by_item
 from annotation.assignments.actions.states_and_leases import withdraw
-from annotation.assignments.queries import had_in_queue, may_have_it_queued
 from annotation.assignments.rules import Candidate, third_raters
 from annotation.core.access import ADJUDICATOR, OWNER, RATER
 from annotation.labels.queries.verdicts import round_verdicts
@@ -39,27 +38,24 @@ def ask_third_raters(
 
     Raters of the round come first. A rule never asks a person whose role let them read the answers, a rater who read
     answers while the round, or another one with the item, was being resolved, or one who can have the item in a
-    relabeling queue as a rater of it; by hand they are asked, and their assignment is marked, as it is by a rule where
-    they had the item there after they were its third rater. Where nobody is left nothing happens, and the place stays
-    for people to decide. Call it while the items are held.
+    relabeling queue; by hand they are asked, and their assignment is marked. Where nobody is left nothing happens, and
+    the place stays for people to decide. Call it while the items are held.
     """
     if not items:
         return {}
     members, had = candidates(round_, items)
     of_round = {row.rater_id: row for row in RoundRater.objects.filter(round=round_)}
     unblinded = held_unblinded_by_item(round_, items, members if by_hand is None else by_hand, of_round)
-    queued = had_in_queue(round_, items)
     if by_hand is None:
         members = [each for each in members if not each.is_away]
-        may_have_it = may_have_it_queued(round_, items)
         for item in items:
-            had[item] |= unblinded[item] | may_have_it[item]
+            had[item] |= unblinded[item]
     ranked = [
         Candidate(each.pk, 2 * each.has_role(ADJUDICATOR, OWNER) + (each.pk not in of_round))
         for each in (members if by_hand is None else by_hand)
     ]
     chosen = third_raters(items, ranked, had, round_.seed)
-    _give(round_, chosen, of_round, {item: unblinded[item] | queued[item] for item in chosen})
+    _give(round_, chosen, of_round, unblinded)
     _tell(round_, chosen, by_hand is not None)
     return chosen
 

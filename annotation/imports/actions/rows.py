@@ -17,7 +17,7 @@ from accounts.models import User
 from annotation.assignments.actions.states_and_leases import submit_imported
 from annotation.assignments.queries import (
     counted_third,
-    had_in_queue,
+    may_have_it_queued,
     read_elsewhere,
     rounds_elsewhere,
     unblinded_among,
@@ -139,7 +139,7 @@ class RoundWriter:
             given_here = _with_answers_of_concord(others)
             told = {round_: there for round_, there in others.items() if round_.pk in given_here}
             self._read_elsewhere = read_elsewhere(self.round_, told, items, members)
-            for item, raters in had_in_queue(self.round_, items).items():
+            for item, raters in may_have_it_queued(self.round_, items).items():
                 self._read_elsewhere[item] |= raters
         if not _with_answers_of_concord([self.round_]):
             return

@@ -98,13 +98,13 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
         return []
     check_storable({"participants": given})
     accounts = "user__username", "former_user__username", "formerly__elsewhere"
-    members = list(seat.study.memberships.filter(code__isnull=False).values_list("code", *accounts))
+    members = list(seat.study.memberships.values_list("code", *accounts))
     codes: dict[str, str] = {}
     for names in zip(*members, strict=True):  # codes before user names, those of people who left after these
         for (code, *_), name in zip(members, names, strict=True):
             if name:
                 codes.setdefault(folded(name), code or "")
-    found = list(dict.fromkeys(codes.get(folded(name), name) for each in given if (name := " ".join(each.split()))))
+    found = list(dict.fromkeys(codes.get(folded(name)) or name for each in given if (name := " ".join(each.split()))))
     if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
         are = "is" if len(unknown) == 1 else "are"
         more = [f"{len(unknown) - NAMED_MAX:,} more"] if len(unknown) > NAMED_MAX else []

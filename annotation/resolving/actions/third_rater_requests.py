@@ -10,7 +10,6 @@ from annotation.assignments import jobs as rule_jobs
 from annotation.assignments.actions.reading_locks import held_unblinded_by_item
 from annotation.assignments.actions.third_raters import ask_third_raters, candidates, withdraw_third_raters
 from annotation.assignments.queries import (
-    had_in_queue,
     may_have_it_queued,
     read_elsewhere,
     rounds_elsewhere,
@@ -52,10 +51,7 @@ def ask_third_rater(
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
     could_read = held_unblinded_by_item(round_, [item.pk], free)[item.pk]
-    # Nobody is drawn who can have had it in a queue, whether they had it there or not.
-    not_drawn = could_read | may_have_it_queued(round_, [item.pk])[item.pk]
-    blind = [each for each in free if each.pk not in not_drawn]
-    could_read |= had_in_queue(round_, [item.pk])[item.pk]
+    blind = [each for each in free if each.pk not in could_read]
     chosen = None
     if rater not in (None, ""):
         named = member_named(seat.study, rater)
@@ -70,10 +66,7 @@ def ask_third_rater(
                 code="not_blind_any_more",
             )
     elif free and not blind:
-        sentence = (
-            "All remaining raters could read the labels, or had the item before a migration. Name one of them to "
-            "assign, as an unblinded rater if they could read the labels."
-        )
+        sentence = "All remaining raters could read the labels. Name one of them to assign as an unblinded rater."
         raise Invalid(NOT_ASKED, fields={"rater": [sentence]})
     elif not free:
         sentence = "Every rater of the study has had this item or left the round. Add another member as a rater."
@@ -181,6 +174,6 @@ def people_to_ask(seat: Seat, round_: Round, item: Item) -> list[tuple[str, str,
     members, had = candidates(round_, [item.pk])
     free = [each for each in members if each.pk not in had[item.pk] and each != seat.membership]
     elsewhere = read_elsewhere(round_, rounds_elsewhere(round_, [item.pk]), [item.pk], free)
-    could_read = unblinded_among(round_, free) | elsewhere[item.pk] | had_in_queue(round_, [item.pk])[item.pk]
+    could_read = unblinded_among(round_, free) | elsewhere[item.pk] | may_have_it_queued(round_, [item.pk])[item.pk]
     found = [(each.code or "", each.signed_name, each.pk in could_read) for each in free]
     return sorted(found, key=lambda each: each[2])

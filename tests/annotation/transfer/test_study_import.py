@@ -35,6 +35,7 @@ from annotation.package.queries.people import PackagePeople
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan
 from annotation.resolving.actions import resolutions as resolution_actions
+from annotation.resolving.actions.meetings import read_meeting
 from annotation.rounds.actions import rounds
 from annotation.transfer import study_file
 from annotation.transfer.actions import study_import
@@ -776,3 +777,15 @@ def test_who_gave_a_reason_on_another_server_is_marked() -> None:
         assert {each.gate["by"] for each in study.rounds.all()} == {"olga (imported)"}
         admissions = RoundRater.objects.filter(round__study=study).values_list("admission", flat=True)
         assert {each["by"] for each in admissions} == {"olga (imported)"}
+
+
+def test_a_participant_who_is_here_is_not_taken_for_a_rater_of_the_other_server() -> None:
+    nina = make.user("nina")
+    stored, _ = study_import.bring_study(user=nina, file=brought(small()), slug="again")
+    seat, round_ = get_seat(nina, "again"), stored.study.rounds.get()
+    given = {"held_on": timezone.now().date().isoformat(), "participants": ["bob", "ada"]}
+    for expected in (["R1", "ada"], ["bob", "ada"]):
+        stated = read_meeting(seat, round_, given, {})
+        assert stated is not None and stated.participants == expected
+        if expected[0] == "R1":
+            add_member(seat=seat, username=make.user("bob").username, roles=["adjudicator"])
