@@ -1,6 +1,7 @@
 """Models of accounts: users, sessions, password links, API tokens, and the server's audit log."""
 
 import json
+import re
 from hashlib import sha256
 
 from django.conf import settings
@@ -134,6 +135,11 @@ class User(AbstractUser):
     def home_name(self) -> str:
         """The user name; of people of another server the one that they had there."""
         return self.elsewhere or self.username
+
+    @property
+    def first_home_name(self) -> str:
+        """The same without the number that keeps two people of one name apart where a study was moved twice."""
+        return re.sub(rf"( \({IMPORTED} \d+\))+$", "", self.home_name) if self.elsewhere else self.username
 
     @property
     def told_name(self) -> str:

@@ -219,8 +219,8 @@ class Membership(models.Model):
         """The same where someone reads who did something, with the user name; a name of a file alone is marked."""
         if self.user is not None:
             return self.user.signed_name
-        has_account = self.former_user_id is not None or self.invited_user_id is not None
-        return self.name if has_account or self.is_machine else f"{self.name} ({IMPORTED})"
+        was_here = self.former_user_id is not None or (self.invited_user_id is not None and self.formerly_id is None)
+        return self.name if was_here or self.is_machine else f"{self.name} ({IMPORTED})"
 
     @property
     def is_invited(self) -> bool:
@@ -255,8 +255,13 @@ class Membership(models.Model):
         return [each for each in (self.user, self.former_user, self.formerly) if each is not None]
 
     @property
+    def all_accounts(self) -> list[Any]:
+        """`accounts`, and the one that was invited, also again after the person left."""
+        return [*self.accounts, *([self.invited_user] if self.invited_user is not None else [])]
+
+    @property
     def account_ids(self) -> set[int]:
-        """The ids of the accounts whose acts are this person's: of `accounts`, and the one that was invited."""
+        """The ids of `all_accounts`: of those whose acts are this person's."""
         ids = (self.user_id, self.former_user_id, self.formerly_id, self.invited_user_id)
         return {each for each in ids if each is not None}
 

@@ -117,7 +117,7 @@ def _read_me(cover: Cover) -> str:
             f"for the person who created this package, so {'it is' if one else 'they are'} not included.\n"
         )
     people = (
-        "People appear by pseudonym: a keyed hash for each account, the same one everywhere in this package. "
+        "People appear by pseudonym: a keyed hash of each user name, the same one everywhere in this package. "
         "It can't be reversed without the key, which is not in the package. Raters appear by code."
         if cover.is_pseudonymized
         else "Raters appear by code. The people of issues keep their names, as the owner decided."

@@ -5,6 +5,7 @@ ended. Owners and adjudicators who do not rate in it read them before, too. Rate
 items elsewhere (`Seat.withheld`), so only what they could read until then counts.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -179,27 +180,42 @@ def _blind_spans(
 
 
 def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presence]:
-    """By membership (id) what dates are known of it, by the audit log; one query."""
+    """By membership (id) what dates are known of it, by the audit log; one query, two after a move."""
     lines = list(
         AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS)
         .order_by("pk")
         .values_list("verb", "at", "user_id", "user__elsewhere", "detail")
     )
-    return {each.pk: _presence(study, each, lines) for each in members}
+    everybody = list(members)
+    unclear: set[tuple[bool, str]] = set()
+    if any(account.elsewhere for each in everybody for account in each.all_accounts):
+        there = Membership.objects.filter(study=study, formerly__isnull=False).select_related("formerly")
+        unclear = {
+            name for name, n in Counter(_first_name(each.formerly) for each in there if each.formerly).items() if n > 1
+        }
+    return {each.pk: _presence(study, each, lines, unclear) for each in everybody}
+
+
+def _first_name(user: User) -> tuple[bool, str]:
+    return bool(user.elsewhere), folded(user.first_home_name)
 
 
 def _presence(
-    study: Study, member: Membership, lines: Sequence[tuple[str, datetime, int | None, str | None, Any]]
+    study: Study,
+    member: Membership,
+    lines: Sequence[tuple[str, datetime, int | None, str | None, Any]],
+    unclear: Collection[tuple[bool, str]],
 ) -> _Presence:
     """Lines that came with a study's file name people by their user names on the server that it came from.
 
-    Someone here can have such a name: these lines are about accounts of that server, and others about those here.
+    Someone here can have such a name: these lines are about accounts of that server, and others about those here. Those
+    about `unclear` names tell nothing: of two people of a study that was moved twice.
 
     The log may have no line of how someone came in: of who created the study, and of copies that earlier versions made.
     If they decide now, or could read open rounds once, they count as deciding since their membership was created.
     """
-    accounts = [*member.accounts, *([member.invited_user] if member.invited_user else [])]
-    ids, names = {each.pk for each in accounts}, {(bool(each.elsewhere), folded(each.home_name)) for each in accounts}
+    accounts = member.all_accounts
+    ids, names = {each.pk for each in accounts}, {_first_name(each) for each in accounts} - set(unclear)
     own = [
         (verb, at, detail)
         for verb, at, user, elsewhere, detail in lines
@@ -274,12 +290,15 @@ def owners_since(study: Study, users: Collection[int]) -> dict[int, datetime]:
     owners = Membership.objects.filter(study=study, roles__contains=[OWNER])
     now = {user for pair in owners.values_list("user", "formerly") for user in pair if user} | {study.created_by_id}
     found = dict.fromkeys(now, datetime.min.replace(tzinfo=UTC))
-    by_name = {(bool(each.elsewhere), folded(each.home_name)): each.pk for each in User.objects.filter(pk__in=users)}
+    by_name: dict[tuple[bool, str], list[int]] = {}
+    for each in User.objects.filter(pk__in=users):
+        by_name.setdefault(_first_name(each), []).append(each.pk)
     lines = AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS, detail__roles__contains=OWNER).order_by("pk")
     for verb, at, user, elsewhere, detail in lines.values_list("verb", "at", "user_id", "user__elsewhere", "detail"):
-        who = user if verb in CAME_IN else by_name.get(_named(study, at, user, elsewhere, detail))
-        if verb != INVITED and who is not None:
-            found.setdefault(who, at)
+        of_name = by_name.get(_named(study, at, user, elsewhere, detail), ())
+        for who in () if verb == INVITED else [user] if verb in CAME_IN else of_name:
+            if who is not None:
+                found.setdefault(who, at)
     return found
 
 

@@ -498,11 +498,11 @@ class Deciders:
     @cached_property
     def _members(self) -> list[Membership]:
         found = Membership.objects.filter(study__in=self._studies)
-        return list(found.select_related("user", "former_user", "formerly"))
+        return list(found.select_related("user", "former_user", "invited_user", "formerly"))
 
     def _has_namesake(self, user: User) -> bool:
         others = (each for each in self._members if user.pk not in each.account_ids)
-        accounts = (account for each in others for account in each.accounts)
+        accounts = (account for each in others for account in each.all_accounts)
         return any(not each.elsewhere and folded(each.username) == folded(user.elsewhere) for each in accounts)
 
     def __call__(self, user: User | None) -> str:

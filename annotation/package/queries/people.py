@@ -14,6 +14,7 @@ from shared.names import folded
 PEOPLE = frozenset({"author", "assignee", "assignees", "login", "user", "username", "reporter", "email", "closed_by"})
 """Attributes of imported items that name people."""
 SEVERAL = "several people"
+ACCOUNTS = ("user", "former_user", "invited_user", "formerly")
 
 
 def _is_of_a_person(full_name: str) -> bool:
@@ -42,16 +43,17 @@ class PackagePeople:
         self._members: dict[str, str] = {}
         names: dict[str, set[str]] = {}
         full_names: dict[str, set[str]] = {}
-        members = list(Membership.objects.filter(study=study).select_related("user", "former_user", "formerly"))
-        taken = Counter(name for each in members for name in {folded(user.home_name) for user in each.accounts})
+        members = list(Membership.objects.filter(study=study).select_related(*ACCOUNTS))
+        taken = Counter(name for each in members for name in {folded(user.home_name) for user in each.all_accounts})
         for each in members:
-            for user in each.accounts:
+            for user in each.all_accounts:
                 name = user.told_name if taken[folded(user.home_name)] > 1 else user.home_name
                 shown = each.code or (self._names.name(name) if self._names else name)
                 self._members |= dict.fromkeys({user.told_name, name}, shown)
-                names.setdefault(user.home_name, set()).add(shown)
+                for read in {user.home_name, user.first_home_name}:
+                    names.setdefault(read, set()).add(shown)
                 full_names.setdefault(user.get_full_name(), set()).add(shown)
-            if not each.accounts and each.code:
+            if not each.all_accounts and each.code:
                 names.setdefault(each.name, set()).add(each.code)
         as_read: dict[str, set[str]] = {}
         for name, shown_as in names.items():

@@ -97,7 +97,7 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
         wrong.append(f"List participants by a name or code of at most {LONGEST_NAME} characters each.")
         return []
     check_storable({"participants": given})
-    accounts = "user__username", "former_user__username", "formerly__elsewhere"
+    accounts = "user__username", "invited_user__username", "former_user__username", "formerly__elsewhere"
     members = list(seat.study.memberships.values_list("code", *accounts))
     codes: dict[str, str] = {}
     for names in zip(*members, strict=True):  # codes before user names, those of people who left after these

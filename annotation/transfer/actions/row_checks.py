@@ -313,8 +313,13 @@ def _has_name(row: Mapping[str, Any]) -> bool:
     return bool(str(row.get("elsewhere") or row.get("username") or "").strip())
 
 
+def _is_there_or_left(row: Mapping[str, Any]) -> bool:
+    return row.get("user_id") is None or row["former_user_id"] is None
+
+
 ROW_CHECKS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool], str]] = {
     "auditevent": ("detail", _is_detail, "other keys or values than its verb has"),
+    "membership": ("former_user_id", _is_there_or_left, "someone who left in the place of someone who is there"),
     "people": ("username", _has_name, "no name"),
     "plan": ("preview", _has_preview, "no counts, though the migration was run"),
 }

@@ -25,6 +25,7 @@ from annotation.models import (
     Export,
     Membership,
     Plan,
+    Remark,
     Round,
     RoundItem,
     RoundRater,
@@ -103,8 +104,8 @@ RENUMBERED = """(
     FROM jsonb_each({filter}) AS word)"""
 """A filter whose words name samples by ID, in the IDs that these samples have now."""
 _BY_IMPORTED = (
-    "CASE WHEN {value} ->> 'by' <> '' AND {value} ->> 'by' NOT LIKE '%%(imported)' "
-    "THEN jsonb_set({value}, '{{by}}', to_jsonb(({value} ->> 'by') || ' (imported)')) ELSE {value} END"
+    "CASE WHEN {value} ->> 'by' <> '' THEN jsonb_set({value}, '{{by}}', to_jsonb(({value} ->> 'by') || ' (imported)')) "
+    "ELSE {value} END"
 )
 """A document that names who gave a reason: someone of the other server."""
 OTHERWISE: Mapping[tuple[type[Model], str], str] = {
@@ -264,6 +265,8 @@ class _RowImport:
         still_there = Exists(rater.filter(left_at__isnull=True))
         if held.filter(~Exists(rater) | Q(state__in=Assignment.UNFINISHED) & ~still_there).exists():
             raise rejection("The table roundrater lacks a rater who has items in the table assignment, or they left.")
+        if Remark.objects.filter(round__study=study, author__kind=Membership.Kind.MACHINE).exists():
+            raise rejection("The table remark contains a comment by a model.")
         came = RoundRater.objects.filter(round__study=study, admission__isnull=False)
         if not all(isinstance(each, dict) and "how" in each for each in came.values_list("admission", flat=True)):
             raise rejection("The table roundrater contains an admission that can't be read.")

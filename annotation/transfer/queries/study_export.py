@@ -17,7 +17,7 @@ from annotation.core.archive import ZipArchive
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid
 from annotation.core.issue_states import may_read_frame, readable_states
 from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
-from annotation.models import Plan, Round, Sample, Study
+from annotation.models import Membership, Plan, Round, Sample, Study
 from annotation.transfer.queries import rows as study_rows
 from annotation.transfer.study_file import FORMAT, KIND, MANIFEST, path_of
 from taxonomy.actions.arriving import version_rows
@@ -30,6 +30,11 @@ PEOPLE = ("id", "username", "first_name", "last_name")
 ISSUES = "leaving_issues"
 SNAPSHOTS = "leaving_snapshots"
 NAMED = "leaving_people"
+INVITED_AGAIN = (
+    'CASE WHEN numbered."left_at" IS NOT NULL THEN '
+    '(SELECT m.invited_user_id FROM annotation_membership m WHERE m.id = numbered."id") END'
+)
+"""Who left and was invited again: the invitation stays here, and the file has them as someone who left."""
 
 
 def read_options(seat: Seat, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -312,6 +317,8 @@ def _renumbered(model: Any, statement: str, asked: Sequence[str]) -> str:
             continue
         named = model if each.primary_key else each.related_model
         own = f'numbered."{each.column}"'
+        if (model, each.column) == (Membership, "former_user_id"):
+            own = f"coalesce({own}, {INVITED_AGAIN})"
         if named in study_rows.NUMBERED and study_rows.is_named(named):
             own = f"(SELECT n.number FROM {_numbers_of(named)} n WHERE n.id = {own})"  # noqa: S608
         elif named in study_rows.NUMBERED:

@@ -27,8 +27,11 @@ from annotation.exports.actions import request_export
 from annotation.exports.queries.kinds import read_export_request
 from annotation.labels.queries import rows as label_rows
 from annotation.members.actions.leaving import leave_study
-from annotation.members.actions.members import add_member
+from annotation.members.actions.members import add_member, set_member
 from annotation.members.actions.name_only_members import join_member
+from annotation.methods import as_text
+from annotation.methods.outline import paragraph
+from annotation.methods.queries import methods
 from annotation.models import Arrival, Assignment, Membership, Plan, Resolution, Round, RoundRater, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.package.queries.people import PackagePeople
@@ -734,11 +737,20 @@ def test_two_people_of_one_name_stay_two_when_a_study_is_moved_again() -> None:
         deciders = [row.decided_by for row in label_rows.resolutions(third.study.rounds.all())]
         for is_on in (False, True):
             people = PackagePeople(third.study, is_on=is_on)
+            assert not is_on or people.text("I, ada, decided.") != f"I, {people.member(deciders[0])}, decided."
             assert len({*map(people.member, deciders), "R3"}) == 3
 
 
-@pytest.mark.parametrize("columns", [{}, {"left_at": "2026-11-01T12:00:00+00:00"}])
-def test_a_name_that_a_file_gives_to_nobody_is_marked(columns: dict[str, str]) -> None:
+FORGED_MEMBERS: list[tuple[dict[str, Any], str]] = [
+    ({"kind": "machine"}, "a comment by a model"),
+    ({"user_id": True}, "someone who left in the place of someone who is there"),
+    ({}, ""),
+    ({"left_at": "2026-11-01T12:00:00+00:00"}, ""),
+]
+
+
+@pytest.mark.parametrize(("columns", "refusal"), FORGED_MEMBERS)
+def test_a_name_that_a_file_gives_to_nobody_is_marked_or_refused(columns: dict[str, Any], refusal: str) -> None:
     """Without an account there it would pass for stan of this server."""
     study = small()
     write_remark(
@@ -748,14 +760,20 @@ def test_a_name_that_a_file_gives_to_nobody_is_marked(columns: dict[str, str]) -
     def forge(entries: dict[str, bytes]) -> None:
         path = study_file.path_of("membership")
         rows = [json.loads(line) for line in entries[path].splitlines()]
-        rows = [row if row["code"] or "adjudicator" not in row["roles"] else forged | columns | {"id": row["id"]} | {
-            name: value for name, value in row.items() if name not in forged | columns
-        } for row in rows]  # fmt: skip
+        for row in rows:
+            if not row["code"] and "adjudicator" in row["roles"]:
+                there = row["user_id"]
+                row |= {"user_id": None, "formerly_id": None, "former_user_id": None, "name": "stan"} | columns
+                if "user_id" in columns:
+                    row |= {"user_id": there, "former_user_id": there}
         entries[path] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
-    forged = {"user_id": None, "formerly_id": None, "former_user_id": None, "name": "stan"}
     file = changed(brought(study), forge, honest=True)
     nina = make.user("nina")
+    if refusal:
+        with pytest.raises(Invalid, match=refusal):
+            study_import.bring_study(user=nina, file=file, slug="again")
+        return
     study_import.bring_study(user=nina, file=file, slug="again")
     client = Client()
     client.force_login(nina)
@@ -771,12 +789,13 @@ def test_who_gave_a_reason_on_another_server_is_marked() -> None:
     RoundRater.objects.filter(round__study=study).update(
         admission={"how": "let_in", "at": "2026-11-01T12:00:00+00:00", "by": "olga", "reason": "I trust them."}
     )
+    by = "olga"
     for slug in ("again", "third"):
         stored, _ = study_import.bring_study(user=make.user("nina"), file=brought(study), slug=slug)
-        study = stored.study
-        assert {each.gate["by"] for each in study.rounds.all()} == {"olga (imported)"}
+        study, by = stored.study, f"{by} (imported)"
+        assert {each.gate["by"] for each in study.rounds.all()} == {by}
         admissions = RoundRater.objects.filter(round__study=study).values_list("admission", flat=True)
-        assert {each["by"] for each in admissions} == {"olga (imported)"}
+        assert {each["by"] for each in admissions} == {by}
 
 
 def test_a_participant_who_is_here_is_not_taken_for_a_rater_of_the_other_server() -> None:
@@ -789,3 +808,43 @@ def test_a_participant_who_is_here_is_not_taken_for_a_rater_of_the_other_server(
         assert stated is not None and stated.participants == expected
         if expected[0] == "R1":
             add_member(seat=seat, username=make.user("bob").username, roles=["adjudicator"])
+
+
+def test_who_is_invited_to_the_place_of_a_name_is_not_its_author_before_they_accept() -> None:
+    nina = make.user("nina")
+    stored, _ = study_import.bring_study(user=nina, file=brought(small()), slug="again")
+    there = Membership.objects.get(study=stored.study, name="ada")
+    join_member(seat=get_seat(nina, "again"), member=there, username=make.user("ada").username)
+    there.refresh_from_db()
+    assert there.is_invited and there.signed_name == "ada (imported)"
+    make.accept("ada")
+    there.refresh_from_db()
+    assert there.signed_name == "ada"
+
+
+def test_a_package_names_who_was_invited_again_as_before() -> None:
+    study = small()
+    User.objects.filter(username="bob").update(first_name="Bob", last_name="Baker")
+    told = []
+    for step in range(3):
+        if step == 1:
+            leave_study(seat=make.seat(study, "bob"))
+        if step == 2:
+            set_member(seat=make.owner_seat(study), username="bob", roles=["reader"])
+        people = PackagePeople(study, is_on=True)
+        told.append((people.text("Bob Baker and bob said so"), people.participants(["bob"]), people.member("bob")))
+    assert told == [("R1 and R1 said so", ["R1"], "R1")] * 3
+
+
+def test_who_left_and_was_invited_again_travels_as_someone_who_left() -> None:
+    """Without their account their own answers would pass for those of a sheet."""
+    study = small()
+    texts = []
+    leave_study(seat=make.seat(study, "bob"))
+    for slug in ("again", "third"):
+        stored, _ = study_import.bring_study(user=make.user("nina"), file=brought(study), slug=slug)
+        assert Membership.objects.get(study=stored.study, code="R1").former_user is not None
+        texts.append(as_text(paragraph(methods(get_seat(make.user("nina"), slug)))))
+        set_member(seat=make.owner_seat(study), username="bob", roles=["reader"])
+        assert make.member(study, "carol").code == "R2"
+    assert texts[0] == texts[1] and "came from sheets" not in texts[0]
