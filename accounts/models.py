@@ -117,11 +117,15 @@ class User(AbstractUser):
     @property
     def kept_name(self) -> str:
         """The same, without that mark, as a row keeps it that has no account any more; too long a full name is cut."""
+        return self.name_within(LONGEST_NAME)
+
+    def name_within(self, length: int) -> str:
+        """The same in so many letters."""
         full = self.get_full_name()
         whole = self._signed(full or self.home_name)
-        room = LONGEST_NAME - len(self._signed("…"))
-        if len(whole) <= LONGEST_NAME or room < 1:
-            return whole[:LONGEST_NAME]
+        room = length - len(self._signed("…"))
+        if len(whole) <= length or room < 1:
+            return whole[:length]
         return self._signed(f"{full[:room]}…")
 
     def _signed(self, shown: str, *marks: str) -> str:

@@ -118,7 +118,8 @@ def _read_me(cover: Cover) -> str:
         )
     people = (
         "People appear by pseudonym: a keyed hash of each user name, the same one everywhere in this package. "
-        "It can't be reversed without the key, which is not in the package. Raters appear by code."
+        "It can't be reversed without the key, which is not in the package. Raters appear by code. Titles, stated "
+        "reasons and texts that people wrote can name people in words that are not replaced."
         if cover.is_pseudonymized
         else "Raters appear by code. The people of issues keep their names, as the owner decided."
     )

@@ -38,6 +38,7 @@ from annotation.package.queries.results import agreement_document, agreement_row
 from annotation.package.tables import PackageColumn, PackageTable, Row, TableWriter
 from ingest.selections import FOLDER as SELECTIONS
 from ingest.selections import selections
+from shared.names import wrong_in
 from taxonomy import kinds, schema
 from taxonomy.models import TaxonomyVersion
 from taxonomy.queries import appendix_of, compare_versions, document, published_version
@@ -107,6 +108,8 @@ def _authors(value: Any, fields: dict[str, list[str]]) -> tuple[list[str], dict[
     names = [name for each in lines if (name := " ".join(each.split()))]
     if len(names) > AUTHORS_MOST:
         return [], fields | {"authors": [f"Enter at most {AUTHORS_MOST} names."]}
+    if wrong := list(filter(None, map(wrong_in, names))):
+        return [], fields | {"authors": wrong}
     return names, fields
 
 

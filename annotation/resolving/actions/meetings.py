@@ -14,7 +14,7 @@ from annotation.core.errors import Invalid, WrongState
 from annotation.core.imported import MARK
 from annotation.labels.queries.resolution_facts import newest_by_hand, without_discussion
 from annotation.models import Annotation, Item, Meeting, MeetingResolution, Resolution, Round
-from shared.names import folded
+from shared.names import folded, wrong_in
 from shared.storable_json import check_storable
 from shared.wording import series
 
@@ -105,6 +105,7 @@ def _participants(seat: Seat, given: object, wrong: list[str]) -> list[str]:
             if name:
                 codes.setdefault(folded(name), code or "")
     found = list(dict.fromkeys(codes.get(folded(name)) or name for each in given if (name := " ".join(each.split()))))
+    wrong += list(filter(None, map(wrong_in, found)))
     if unknown := [name for name in found if CODE.fullmatch(name) and name not in codes.values()]:
         are = "is" if len(unknown) == 1 else "are"
         more = [f"{len(unknown) - NAMED_MAX:,} more"] if len(unknown) > NAMED_MAX else []

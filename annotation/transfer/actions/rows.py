@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 from django.utils.dateparse import parse_datetime
 from psycopg2.extensions import adapt
 
-from accounts.models import User
+from accounts.models import LONGEST_NAME, User
 from annotation.assignments.queries import newest_annotation
 from annotation.calibration.actions.training import read_gold, read_minimum
 from annotation.choosing.queries.samples import is_readable
@@ -116,9 +116,9 @@ OTHERWISE: Mapping[tuple[type[Model], str], str] = {
         "(SELECT m.new FROM map_people m WHERE m.old = coalesce(row.user_id, row.formerly_id))"
     ),
     (Membership, "name"): (
-        "coalesce((SELECT left(u.shown, 150) FROM map_people u WHERE u.old = row.user_id), "
-        "CASE WHEN row.former_user_id IS NULL OR row.name LIKE '%%(imported)' THEN row.name "
-        "ELSE left(row.name, 139) || ' (imported)' END)"
+        "coalesce((SELECT u.shown FROM map_people u WHERE u.old = row.user_id), "
+        "(SELECT u.shown || ' (imported)' FROM map_people u WHERE u.old = row.former_user_id), "
+        "(SELECT u.shown FROM map_people u WHERE u.old = row.formerly_id), row.name)"
     ),
     (Sample, "frame"): _MAPPED.format(
         into=f"array_agg(coalesce(m.new, {NOWHERE}) ORDER BY p.place)",
@@ -344,7 +344,8 @@ class _RowImport:
         return shown
 
     def _fill_people(self) -> None:
-        shown = {each.pk: each.kept_name for each in User.objects.filter(pk__in=list(self.people.values()))}
+        room = LONGEST_NAME - len(f" ({IMPORTED})")
+        shown = {each.pk: each.name_within(room) for each in User.objects.filter(pk__in=list(self.people.values()))}
         with connection.cursor() as cursor:
             for old, new in self.people.items():
                 cursor.execute("INSERT INTO map_people VALUES (%s, %s, %s)", [old, new, shown[new]])

@@ -393,3 +393,8 @@ def test_participants_are_found_by_any_case_and_after_they_left(disputed: Round)
     given = {"held_on": day, "participants": ["Bob", "CAROL", "Ada B"]}
     stated = read_meeting(make.seat(study, "ada"), disputed, given, {})
     assert stated is not None and stated.participants == [code, make.member(study, "carol").code, "Ada B"]
+    fields: dict[str, list[str]] = {}
+    assert (
+        read_meeting(make.seat(study, "ada"), disputed, given | {"participants": ["R2\u200b", "ada"]}, fields) is None
+    )
+    assert "invisible" in fields["meeting"][0]

@@ -32,7 +32,7 @@ from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text
 from annotation.methods.outline import paragraph
 from annotation.methods.queries import methods
-from annotation.models import Arrival, Assignment, Membership, Plan, Resolution, Round, RoundRater, Study
+from annotation.models import Arrival, Assignment, Membership, Plan, Remark, Resolution, Round, RoundRater, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.package.queries.people import PackagePeople
 from annotation.plans import jobs as plan_jobs
@@ -718,7 +718,10 @@ def test_a_name_of_another_server_does_not_pass_for_someone_here_who_has_it() ->
 def test_two_people_of_one_name_stay_two_when_a_study_is_moved_again() -> None:
     """Ada of the first server, ada of the second one, and then ada of the third one, who is R3 there."""
     nina = make.user("nina")
-    stored, _ = study_import.bring_study(user=nina, file=brought(small()), slug="again")
+    first = small()
+    item = first.items.order_by("pk")[0]
+    write_remark(seat=make.seat(first, "ada"), round_=first.rounds.get(), item=item, text="I, ada of the first server.")
+    stored, _ = study_import.bring_study(user=nina, file=brought(first), slug="again")
     add_member(seat=get_seat(nina, "again"), username=make.user("ada").username, roles=["adjudicator"])
     round_ = stored.study.rounds.get()
     earlier = Resolution.objects.get(round=round_)
@@ -726,7 +729,11 @@ def test_two_people_of_one_name_stay_two_when_a_study_is_moved_again() -> None:
         seat=make.seat(stored.study, "ada"), round_=round_, item=earlier.item, part=1, dimension="symptom",
         values=["crash"], rationale="I saw it.", expected=earlier.public_id,
     )  # fmt: skip
+    there = make.seat(stored.study, "ada")
+    write_remark(seat=there, round_=round_, item=earlier.item, text="I, ada of the second server.")
     third, _ = study_import.bring_study(user=nina, file=brought(stored.study), slug="third")
+    authors = {remark.author.signed_name for remark in Remark.objects.filter(round__study=third.study)}
+    assert authors == {"ada (imported)", "ada (imported 2) (imported)"}
     for has_namesake in (False, True):
         if has_namesake:
             add_member(seat=get_seat(nina, "third"), username="ada", roles=["rater"])
