@@ -477,7 +477,7 @@ def unblinded_among(
     answer of an open round counts as none there, because whether someone can come back would tell it. Whoever was
     marked before stays so. `in_round` are the raters of the round, where they were read. Six queries at most.
 
-    Maintainers of the taxonomy are among them once a proposal of someone else in the round was accepted into a draft.
+    Maintainers of the taxonomy are among them once a proposal of the round was accepted into a draft, also their own.
 
     After a plan was run on a round that is being resolved, everyone is among them: the items and raters of its queue,
     which all members see, follow from the labels, and stand-ins read the labels themselves.
@@ -568,7 +568,7 @@ def read_elsewhere(
     """By item the ids of those who read in `rounds_elsewhere` what others answered for it, or could by a role.
 
     It follows from lines, roles and the items of rounds, never from answers. A line counts for each item of its round,
-    and so does a proposal of someone else that was accepted, for maintainers. What every member can read, as labels of
+    and so does a proposal that was accepted, for maintainers. What every member can read, as labels of
     closed rounds, makes no one unblinded: the methods paragraph names who could read it. A relabeling queue tells all
     members labels of a round that is being resolved, so it does. No query where no other round holds an item, else five
     at most, and one for each other round that is being resolved.
@@ -636,31 +636,29 @@ def may_have_it_queued(round_: Round, items: Collection[int]) -> dict[int, set[i
 def _maintain_proposals_elsewhere(
     round_: Round, others: Mapping[Round, set[int]], accounts: Mapping[int, Membership]
 ) -> list[tuple[int, int]]:
-    """Item and member who maintains the taxonomy, where drafts show what others proposed in its round; two queries.
+    """Item and member who maintains the taxonomy, where drafts show what was proposed in its round; two queries.
 
-    A proposal counts for each item of its round: who is drawn as a third rater must not tell for which it was.
+    A proposal counts for each item of its round, and for who made it: who is drawn as a third rater must tell neither.
     """
     accepted = ProposalOutcome.objects.filter(outcome=ProposalOutcome.Outcome.ACCEPTED)
     accepted = accepted.filter(proposal__round__in=list(others)).order_by()
-    items_of = {each.pk: items for each, items in others.items()}
-    proposed = {
-        (item, by)
-        for number, by in accepted.values_list("proposal__round", "proposal__proposed_by")
-        for item in items_of[number]
-    }
-    if not proposed:
+    of_rounds = set(accepted.values_list("proposal__round", flat=True))
+    if not of_rounds:
         return []
     maintained = User.objects.filter(pk__in=accounts, taxonomies__versions=round_.taxonomy_version_id)
     maintainers = {accounts[pk].pk for pk in maintained.order_by().values_list("pk", flat=True)}
-    return [(item, pk) for item, by in proposed for pk in maintainers if pk != by]
+    proposed = {item for each, items in others.items() if each.pk in of_rounds for item in items}
+    return [(item, pk) for item in proposed for pk in maintainers]
 
 
 def _maintain_what_was_proposed(round_: Round, members: Iterable[Membership]) -> set[int]:
-    """Which members maintain the round's taxonomy, where drafts show what others proposed in the round; one query."""
+    """Which members maintain the round's taxonomy, where drafts show what was proposed in the round; one query.
+
+    Also if they proposed it themselves: whether they count would tell whose it was.
+    """
     accounts = {account: each.pk for each in members for account in each.account_ids}
     accepted = ProposalOutcome.objects.filter(outcome=ProposalOutcome.Outcome.ACCEPTED, proposal__round=round_)
-    others = accepted.exclude(proposal__proposed_by__user=OuterRef("pk"))
-    maintained = User.objects.filter(Exists(others), pk__in=accounts, taxonomies__versions=round_.taxonomy_version_id)
+    maintained = User.objects.filter(Exists(accepted), pk__in=accounts, taxonomies__versions=round_.taxonomy_version_id)
     return {accounts[pk] for pk in maintained.order_by().values_list("pk", flat=True)}
 
 
