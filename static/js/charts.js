@@ -87,7 +87,8 @@ async function draw(figure) {
   figure.dataset.drawn = "done";
 }
 
-const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50));
+/** Soon also where the browser is never idle, as on a machine with much else to do. */
+const whenIdle = (work) => (window.requestIdleCallback ? requestIdleCallback(work, { timeout: 1000 }) : setTimeout(work, 50));
 
 if (window.vegaEmbed) {
   const figures = [...document.querySelectorAll("[data-chart]")];

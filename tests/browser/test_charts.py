@@ -46,6 +46,17 @@ def test_charts_are_drawn_and_the_browser_complains_of_nothing(study: Study, vis
     assert not said
 
 
+def test_charts_are_drawn_in_a_browser_that_is_never_idle(study: Study, visit: Visit) -> None:
+    """Those out of sight wait for an idle moment, but not for ever."""
+    page = visit("rea", "/studies/study/items/")
+    page.set_viewport_size({"width": 1280, "height": 100})
+    page.add_init_script(
+        "window.requestIdleCallback = (work, asked) => asked?.timeout ? setTimeout(work, asked.timeout) : 0"
+    )
+    page.goto(page.url.replace("/studies/study/items/", AGREEMENT))
+    drawn(page)
+
+
 def test_pages_without_charts_load_nothing_for_them(study: Study, visit: Visit) -> None:
     page = visit("rea", "/studies/study/items/")
     assert page.locator("script[src*=vega]").count() == 0
