@@ -215,7 +215,8 @@ def _presence(
     If they decide now, or could read open rounds once, they count as deciding since their membership was created.
     """
     accounts = member.all_accounts
-    ids, names = {each.pk for each in accounts}, {_first_name(each) for each in accounts} - set(unclear)
+    ids, called = {each.pk for each in accounts}, {_first_name(each) for each in accounts}
+    names = called.difference(unclear)
     own = [
         (verb, at, detail)
         for verb, at, user, elsewhere, detail in lines
@@ -225,6 +226,7 @@ def _presence(
     was_name = member.formerly_id is None and any("was" in detail for *_, detail in own)
     is_creator = member.formerly_id is None and study.created_by_id in ids
     is_known = was_name or (bool(own) and own[0][1] - member.created_at < FIRST_LINE and not is_creator)
+    is_known = is_known and names == called
     came_in = [(at, detail.get("roles") or ()) for verb, at, detail in own if verb != INVITED]
     since = min((at for at, _ in came_in), default=member.created_at) if is_known else member.created_at
     decides = [at for at, roles in came_in if OWNER in roles or ADJUDICATOR in roles]

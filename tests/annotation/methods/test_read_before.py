@@ -535,3 +535,22 @@ def test_who_only_reopened_is_not_said_to_have_entered_resolutions() -> None:
     rounds.close_round(seat=make.owner_seat(study), number=2, leave_open=True)
     text = as_text(paragraph(methods(make.owner_seat(study))))
     assert "could read labels that others had given" in text and "had been entered there" not in text
+
+
+def test_who_could_read_is_told_also_after_a_study_with_a_namesake_was_moved_twice() -> None:
+    """No line of the log is known to be about them; that they could read open rounds until then is stored."""
+    study = make.study(raters=("bob", "carol"))
+    set_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["reader"])
+    make.accept("dave")
+    for roles in (["adjudicator"], ["rater"]):
+        set_member(seat=make.owner_seat(study), username="dave", roles=roles)
+        if roles == ["adjudicator"]:
+            make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob carol\n1 crash hang\n2 hang hang")
+    nina = make.user("nina")
+    for slug in ("again", "third"):
+        stored, _ = bring_study(user=nina, file=BytesIO(written(get_whole_study(study.slug), "study")), slug=slug)
+        study = stored.study
+        if slug == "again":
+            add_member(seat=get_seat(nina, slug), username="dave", roles=["reader"])
+    there = Membership.objects.get(study=study, formerly__elsewhere="dave (imported 2)")
+    assert _presences(study, [there])[there.pk].deciding
