@@ -226,7 +226,9 @@ def _presence(
     was_name = member.formerly_id is None and any("was" in detail for *_, detail in own)
     is_creator = member.formerly_id is None and study.created_by_id in ids
     is_known = was_name or (bool(own) and own[0][1] - member.created_at < FIRST_LINE and not is_creator)
-    is_known = is_known and names == called
+    # A role ends with a line: where none is known, the log has them under a name that they had before a move.
+    has_end = any(verb not in (INVITED, *CAME_IN) for verb, *_ in every)
+    is_known = is_known and names == called and (has_end or member.could_read_until is None)
     came_in = [(at, detail.get("roles") or ()) for verb, at, detail in own if verb != INVITED]
     since = min((at for at, _ in came_in), default=member.created_at) if is_known else member.created_at
     decides = [at for at, roles in came_in if OWNER in roles or ADJUDICATOR in roles]

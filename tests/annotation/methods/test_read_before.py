@@ -537,7 +537,8 @@ def test_who_only_reopened_is_not_said_to_have_entered_resolutions() -> None:
     assert "could read labels that others had given" in text and "had been entered there" not in text
 
 
-def test_who_could_read_is_told_also_after_a_study_with_a_namesake_was_moved_twice() -> None:
+@pytest.mark.parametrize("between", ["a namesake", "another account"])
+def test_who_could_read_is_told_also_after_a_study_was_moved_twice(between: str) -> None:
     """No line of the log is known to be about them; that they could read open rounds until then is stored."""
     study = make.study(raters=("bob", "carol"))
     set_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["reader"])
@@ -550,7 +551,12 @@ def test_who_could_read_is_told_also_after_a_study_with_a_namesake_was_moved_twi
     for slug in ("again", "third"):
         stored, _ = bring_study(user=nina, file=BytesIO(written(get_whole_study(study.slug), "study")), slug=slug)
         study = stored.study
-        if slug == "again":
+        if slug == "again" and between == "a namesake":
             add_member(seat=get_seat(nina, slug), username="dave", roles=["reader"])
-    there = Membership.objects.get(study=study, formerly__elsewhere="dave (imported 2)")
+        elif slug == "again":
+            there = Membership.objects.get(study=study, name="dave")
+            join_member(seat=get_seat(nina, slug), member=there, username=make.user("tess").username)
+            make.accept("tess")
+    now = "dave (imported 2)" if between == "a namesake" else "tess"
+    there = Membership.objects.get(study=study, formerly__elsewhere=now)
     assert _presences(study, [there])[there.pk].deciding
