@@ -147,7 +147,7 @@ class User(AbstractUser):
 
     @property
     def told_name(self) -> str:
-        """The user name, as it is told beside what someone did; that of people of another server is marked."""
+        """The user name, as it is told with what someone did; that of people of another server is marked."""
         return f"{self.elsewhere} ({IMPORTED})" if self.elsewhere else self.username
 
 

@@ -611,9 +611,9 @@ def may_have_it_queued(round_: Round, items: Collection[int]) -> dict[int, set[i
     """By item the ids of those who can have it in a relabeling queue of the study, whether it is there or not.
 
     Its raters in rounds before the newest queue, and the substitutes of migrations: in a queue labels of others are
-    seen, and what it holds follows from labels. So whoever can have the item there counts as one who could read them,
-    and neither who is drawn as a third rater nor who is marked tells what it holds. No migration gives an item to its
-    third raters. Three queries, one where the study has no queue.
+    seen, and what it holds follows from labels. So everyone who can have the item there counts as one who could read
+    them, and neither who is drawn as a third rater nor who is marked tells what it holds. No migration gives an item to
+    its third raters. Three queries, one where the study has no queue.
     """
     found: dict[int, set[int]] = {item: set() for item in items}
     queues = Round.objects.filter(study=round_.study_id, kind=Round.Kind.RELABEL, opened_at__isnull=False)

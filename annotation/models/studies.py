@@ -13,6 +13,9 @@ from django.utils import timezone
 
 from shared.names import IMPORTED, folded
 
+ACCOUNTS = ("user", "former_user", "invited_user", "formerly")
+"""The columns of `Membership.all_accounts`, to read them with it."""
+
 
 def new_key() -> str:
     """A key that nobody guesses."""

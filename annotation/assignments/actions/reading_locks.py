@@ -44,7 +44,7 @@ def held_unblinded_by_item(
 ) -> dict[int, set[int]]:
     """`held_unblinded` of third raters: by item also those who read what was answered for it in another round.
 
-    And others than these members who can have it in a relabeling queue.
+    Anyone who can have it in a relabeling queue is among them, also who is none of these members.
     """
     others = rounds_elsewhere(round_, items)
     everybody = _held([round_, *others], members)

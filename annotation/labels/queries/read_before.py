@@ -29,6 +29,7 @@ from annotation.models import (
     Study,
 )
 from annotation.models.assignment_kinds import RATERS
+from annotation.models.studies import ACCOUNTS
 from shared.names import folded
 from shared.wording import plural, series
 
@@ -40,7 +41,6 @@ OF_MEMBERS = (INVITED, "member joined", "member set", *CAME_IN, *LEFT)
 FIRST_LINE = timedelta(minutes=1)
 """The first line of a membership is written at most this long after it was created, if there is one of that time."""
 CAME_INTO_ROUND = "rater added"
-_ACCOUNTS = ("user", "former_user", "invited_user", "formerly")
 CODING = (Round.Kind.PILOT, Round.Kind.MAIN)
 
 
@@ -87,7 +87,7 @@ def reaches(
     members: dict[int, Membership] = {}
     if of_third_raters:
         lines = InboxLine.objects.filter(kind=InboxLine.Kind.ARBITER, round__in=later).order_by("created_at")
-        for line in lines.select_related(*(f"member__{account}" for account in _ACCOUNTS)):
+        for line in lines.select_related(*(f"member__{account}" for account in ACCOUNTS)):
             asked[line.round_id, line.member_id] = line.created_at
             members[line.member_id] = line.member
         if not asked:
@@ -95,7 +95,7 @@ def reaches(
     rounds = {each.pk: each for each in (*later, *earlier)}
     rows = RoundRater.objects.filter(round__in=rounds, rater__kind=Membership.Kind.PERSON)
     left: dict[tuple[int, int], datetime | None] = {}
-    for row in rows.select_related(*(f"rater__{account}" for account in _ACCOUNTS)):
+    for row in rows.select_related(*(f"rater__{account}" for account in ACCOUNTS)):
         members[row.rater_id] = row.rater
         left[row.round_id, row.rater_id] = row.left_at
     blind = _blind_spans(study, rounds, left, members)

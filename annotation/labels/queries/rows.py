@@ -27,6 +27,7 @@ from annotation.labels.queries.version_mapping import VersionMapping
 from annotation.labels.resolution_notes import ResolutionNotes, notes_of
 from annotation.models import Annotation, Assignment, Item, Membership, Resolution, Round, RoundItem
 from annotation.models.assignment_kinds import kind_of
+from annotation.models.studies import ACCOUNTS
 from ingest.errors import Invalid as NotAnIssue
 from ingest.identifiers import full_name, parse_identifier
 from shared.names import folded
@@ -498,7 +499,7 @@ class Deciders:
     @cached_property
     def _members(self) -> list[Membership]:
         found = Membership.objects.filter(study__in=self._studies)
-        return list(found.select_related("user", "former_user", "invited_user", "formerly"))
+        return list(found.select_related(*ACCOUNTS))
 
     def _has_namesake(self, user: User) -> bool:
         others = (each for each in self._members if user.pk not in each.account_ids)

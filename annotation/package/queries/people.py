@@ -9,12 +9,12 @@ from typing import Any
 from annotation.core.issue_texts import IssueRow
 from annotation.labels.pseudonyms import Pseudonyms
 from annotation.models import Membership, Study
+from annotation.models.studies import ACCOUNTS
 from shared.names import folded
 
 PEOPLE = frozenset({"author", "assignee", "assignees", "login", "user", "username", "reporter", "email", "closed_by"})
 """Attributes of imported items that name people."""
 SEVERAL = "several people"
-ACCOUNTS = ("user", "former_user", "invited_user", "formerly")
 
 
 def _is_of_a_person(full_name: str) -> bool:
@@ -70,11 +70,11 @@ class PackagePeople:
         self._words = {name: re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])") for name in named}
 
     def _of_several(self, name: str) -> str:
-        """What stands for a name that people of several servers, or of a sheet, have: none of them."""
+        """How a name appears that several people have, of several servers or of a sheet: as none of them."""
         return self._names.name(f"{name} ({SEVERAL})") if self._names else name
 
     def member(self, name: str) -> str:
-        """What stands for someone of the study, by the name that `Deciders` gives."""
+        """How someone of the study appears, by the name that `Deciders` gives."""
         return self._members.get(name) or (self._names.name(name) if self._names else name)
 
     def participants(self, named: Sequence[str]) -> list[str]:
