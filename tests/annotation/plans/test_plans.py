@@ -251,12 +251,16 @@ def test_what_was_accepted_into_a_later_version_does_not_come_back_yet(study: St
     assert ran(study).worklist is None
 
 
-def test_stand_ins_answer_in_the_place_of_raters_who_can_not_sign_in(study: Study) -> None:
-    rated(study)
-    make.next_version(study, SECOND)
+def carol_rates_no_more(study: Study) -> None:
     carol = make.member(study, "carol")
     carol.roles = ["reader"]
     carol.save()
+
+
+def test_stand_ins_answer_in_the_place_of_raters_who_can_not_sign_in(study: Study) -> None:
+    rated(study)
+    make.next_version(study, SECOND)
+    carol_rates_no_more(study)
     told = preview_of(planned(study)).as_document()
     assert told["worklist"]["raters"][1] == {"rater": "R2", "items": 2, "absent": True}
     assert "R2" in told["warnings"][0]
@@ -271,9 +275,7 @@ def test_who_stands_in_for_an_item_does_not_hang_on_the_others(study: Study) -> 
     """Whoever may not know that one of them is in the queue reads who has the others."""
     rated(study)
     make.next_version(study, SECOND)
-    carol = make.member(study, "carol")
-    carol.roles = ["reader"]
-    carol.save()
+    carol_rates_no_more(study)
     for name in ("dora", "erin"):
         make.members.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=["rater"])
     plan = ran(study, stand_ins=["dora", "erin"])
@@ -305,9 +307,7 @@ def test_a_plan_reports_what_nobody_was_assigned(study: Study) -> None:
 def test_an_invited_rater_stands_in_before_they_accept(study: Study) -> None:
     rated(study)
     make.next_version(study, SECOND)
-    carol = make.member(study, "carol")
-    carol.roles = ["reader"]
-    carol.save()
+    carol_rates_no_more(study)
     make.members.set_member(seat=make.owner_seat(study), username=make.user("dora").username, roles=["rater"])
     assert given_out(ran(study, stand_ins=["dora"])) == {"2": ["bob", "dora"], "3": ["bob"], "4": ["bob", "dora"]}
 
