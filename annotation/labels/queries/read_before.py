@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, Min, OuterRef, Q
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat
 from annotation.core.member_lists import code_order
 from annotation.models import (
     Annotation,
@@ -36,8 +36,9 @@ from shared.wording import plural, series
 CAME_IN = ("member accepted", "invitation accepted")
 """The lines of the audit log by which an account that was invited came into a study."""
 INVITED = "member invited"
+SET = "member set"
 LEFT = ("member left", "member removed")
-OF_MEMBERS = (INVITED, "member joined", "member set", *CAME_IN, *LEFT)
+OF_MEMBERS = (INVITED, "member joined", SET, *CAME_IN, *LEFT)
 FIRST_LINE = timedelta(minutes=1)
 """The first line of a membership is written at most this long after it was created, if there is one of that time."""
 CAME_INTO_ROUND = "rater added"
@@ -70,6 +71,26 @@ class _Presence:
 class _Span(NamedTuple):
     start: datetime
     end: datetime
+
+
+class _Line(NamedTuple):
+    """A line of the audit log about a member."""
+
+    verb: str
+    at: datetime
+    user: int | None
+    elsewhere: str | None
+    account: int | None
+    detail: Any
+
+    @property
+    def about(self) -> int | None:
+        """The account that it is about; None for who was invited, and for lines of earlier versions."""
+        return self.user if self.verb in CAME_IN else self.account
+
+    @property
+    def roles(self) -> Sequence[str]:
+        return () if self.verb in LEFT else self.detail.get("roles") or ()
 
 
 _ENDLESS = datetime.max.replace(tzinfo=UTC)
@@ -181,57 +202,81 @@ def _blind_spans(
 
 def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presence]:
     """By membership (id) what dates are known of it, by the audit log; one query, two after a move."""
-    lines = list(
-        AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS)
-        .order_by("pk")
-        .values_list("verb", "at", "user_id", "user__elsewhere", "detail")
-    )
+    lines = _lines(AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS))
     everybody = list(members)
+    if all(line.about is not None for line in lines if line.verb != INVITED):
+        return {each.pk: _presence(study, each, _of_accounts(study, each, lines)) for each in everybody}
     unclear: set[tuple[bool, str]] = set()
     if any(account.elsewhere for each in everybody for account in each.all_accounts):
         there = Membership.objects.filter(study=study, formerly__isnull=False).select_related("formerly")
         unclear = {
             name for name, n in Counter(_first_name(each.formerly) for each in there if each.formerly).items() if n > 1
         }
-    return {each.pk: _presence(study, each, lines, unclear) for each in everybody}
+    return {each.pk: _presence(study, each, _of_names(study, each, lines, unclear)) for each in everybody}
+
+
+def _lines(rows: QuerySet[AuditEvent]) -> list[_Line]:
+    columns = ("verb", "at", "user_id", "user__elsewhere", "about_id", "detail")
+    return [_Line(*row) for row in rows.order_by("pk").values_list(*columns)]
 
 
 def _first_name(user: User) -> tuple[bool, str]:
     return bool(user.elsewhere), folded(user.first_home_name)
 
 
-def _presence(
-    study: Study,
-    member: Membership,
-    lines: Sequence[tuple[str, datetime, int | None, str | None, Any]],
-    unclear: Collection[tuple[bool, str]],
-) -> _Presence:
-    """Lines that came with a study's file name people by their user names on the server that it came from.
-
-    Someone here can have such a name: these lines are about accounts of that server, and others about those here. Those
-    about `unclear` names tell nothing: of two people of a study that was moved twice.
+@dataclass(frozen=True)
+class _Log:
+    """The lines about a member, the oldest first; `is_whole` if each change of their roles has one.
 
     The log may have no line of how someone came in: of who created the study, and of copies that earlier versions made.
-    If they decide now, or could read open rounds once, they count as deciding since their membership was created.
+    """
+
+    lines: Sequence[_Line]
+    is_whole: bool
+    is_of_one_server: bool
+
+
+def _of_accounts(study: Study, member: Membership, lines: Sequence[_Line]) -> _Log:
+    """Where each line names its account; those about an invitation, before it is accepted, a user name alone."""
+    ids, called = {each.pk for each in member.all_accounts}, {_first_name(each) for each in member.all_accounts}
+    own = [line for line in lines if line.about in ids]
+    first = [*own[:1], *(line for line in lines if line.verb == INVITED and _named(study, line) in called)]
+    is_from_beginning = any(abs(line.at - member.created_at) < FIRST_LINE for line in first)
+    is_whole = bool(own) and (own[0].verb != SET or is_from_beginning)
+    could_read = any({OWNER, ADJUDICATOR, READER} & set(line.roles) for line in own)
+    is_whole = is_whole and study.created_by_id not in ids and (could_read or member.could_read_until is None)
+    return _Log(own, is_whole, len({line.about for line in own}) == 1)
+
+
+def _of_names(study: Study, member: Membership, lines: Sequence[_Line], unclear: Collection[tuple[bool, str]]) -> _Log:
+    """Where lines of earlier versions name people by their user names alone.
+
+    Those that came with a study's file name them as they were called on the server that it came from. Someone here can
+    have such a name: these lines are about accounts of that server, and others about those here. Those about `unclear`
+    names tell nothing: of two people of a study that was moved twice.
     """
     accounts = member.all_accounts
     ids, called = {each.pk for each in accounts}, {_first_name(each) for each in accounts}
     names = called.difference(unclear)
-    own = [
-        (verb, at, detail)
-        for verb, at, user, elsewhere, detail in lines
-        if (user in ids if verb in CAME_IN else _named(study, at, user, elsewhere, detail) in names)
-    ]
-    every, own = own, [each for each in own if each[0] not in LEFT]
-    was_name = member.formerly_id is None and any("was" in detail for *_, detail in own)
+    own = [line for line in lines if (line.about in ids if line.about is not None else _named(study, line) in names)]
+    stayed = [line for line in own if line.verb not in LEFT]
+    was_name = member.formerly_id is None and any("was" in line.detail for line in stayed)
     is_creator = member.formerly_id is None and study.created_by_id in ids
-    is_known = was_name or (bool(own) and own[0][1] - member.created_at < FIRST_LINE and not is_creator)
-    # A role ends with a line: where none is known, the log has them under a name that they had before a move.
-    has_end = any(verb not in (INVITED, *CAME_IN) for verb, *_ in every)
-    is_known = is_known and names == called and (has_end or member.could_read_until is None)
-    came_in = [(at, detail.get("roles") or ()) for verb, at, detail in own if verb != INVITED]
-    since = min((at for at, _ in came_in), default=member.created_at) if is_known else member.created_at
-    decides = [at for at, roles in came_in if OWNER in roles or ADJUDICATOR in roles]
+    is_whole = was_name or (bool(stayed) and stayed[0].at - member.created_at < FIRST_LINE and not is_creator)
+    # After two moves the log can have their roles under another name that they had.
+    is_whole = is_whole and names == called and (member.formerly_id is None or member.could_read_until is None)
+    return _Log([line for line in own if line.verb != INVITED], is_whole, member.formerly_id is None)
+
+
+def _presence(study: Study, member: Membership, log: _Log) -> _Presence:
+    """When someone is in the study and decides; since their membership was created where the log is not whole.
+
+    Then they count as deciding if they decide now, or could read open rounds once.
+    """
+    is_known, every = log.is_whole, log.lines
+    came_in = [line for line in every if line.verb not in LEFT]
+    since = min((line.at for line in came_in), default=member.created_at) if is_known else member.created_at
+    decides = [line.at for line in came_in if OWNER in line.roles or ADJUDICATOR in line.roles]
     is_in = member.user is not None or (member.formerly_id is not None and member.left_at is None)
     is_now = is_in and member.has_role(OWNER, ADJUDICATOR)
     decides_from = None
@@ -240,9 +285,9 @@ def _presence(
     there: Sequence[_Span] = [_Span(since, _ENDLESS)]
     until = _ENDLESS if is_now else member.could_read_until or _ENDLESS
     deciding: Sequence[_Span] = [] if decides_from is None else [_Span(decides_from, until)]
-    if is_known and member.formerly_id is None:  # else the log is of two servers
+    if is_known and log.is_of_one_server:
         told = _by_lines(every)
-        is_as_told = (_is_open(told.there), _is_open(told.deciding)) == (member.user is not None, is_now)
+        is_as_told = (_is_open(told.there), _is_open(told.deciding)) == (is_in, is_now)
         if is_as_told and bool(told.deciding) == bool(deciding):
             there, deciding = told.there, [_until_seen(each, member.could_read_until) for each in told.deciding]
     if member.user is not None and member.user.is_staff:  # who reads every study
@@ -261,26 +306,23 @@ def _is_open(spans: Sequence[_Span]) -> bool:
     return bool(spans) and spans[-1].end == _ENDLESS
 
 
-def _by_lines(lines: Sequence[tuple[str, datetime, Any]]) -> _Presence:
-    """What the lines about a member tell, the oldest first; who is invited is not there yet."""
+def _by_lines(lines: Sequence[_Line]) -> _Presence:
     there: list[_Span] = []
     deciding: list[_Span] = []
-    for verb, at, detail in lines:
-        if verb == INVITED:
-            continue
-        roles = () if verb in LEFT else detail.get("roles") or ()
-        for spans, holds in ((there, verb not in LEFT), (deciding, OWNER in roles or ADJUDICATOR in roles)):
+    for line in lines:
+        decides = OWNER in line.roles or ADJUDICATOR in line.roles
+        for spans, holds in ((there, line.verb not in LEFT), (deciding, decides)):
             if holds and not _is_open(spans):
-                spans.append(_Span(at, _ENDLESS))
+                spans.append(_Span(line.at, _ENDLESS))
             elif not holds and _is_open(spans):
-                spans[-1] = _Span(spans[-1].start, at)
+                spans[-1] = _Span(spans[-1].start, line.at)
     return _Presence(there, deciding)
 
 
-def _named(study: Study, at: datetime, user: int | None, elsewhere: str | None, detail: Any) -> tuple[bool, str]:
+def _named(study: Study, line: _Line) -> tuple[bool, str]:
     """Whom a line names: whether it came with a study's file, so that it is someone of that server, and the name."""
-    is_of_file = bool(elsewhere) or (user is None and at < study.created_at)
-    return is_of_file, folded(str(detail.get("member", "")).strip())
+    is_of_file = bool(line.elsewhere) or (line.user is None and line.at < study.created_at)
+    return is_of_file, folded(str(line.detail.get("member", "")).strip())
 
 
 def owners_since(study: Study, users: Collection[int]) -> dict[int, datetime]:
@@ -297,12 +339,10 @@ def owners_since(study: Study, users: Collection[int]) -> dict[int, datetime]:
     by_name: dict[tuple[bool, str], list[int]] = {}
     for each in User.objects.filter(pk__in=users):
         by_name.setdefault(_first_name(each), []).append(each.pk)
-    lines = AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS, detail__roles__contains=OWNER).order_by("pk")
-    for verb, at, user, elsewhere, detail in lines.values_list("verb", "at", "user_id", "user__elsewhere", "detail"):
-        of_name = by_name.get(_named(study, at, user, elsewhere, detail), ())
-        for who in () if verb == INVITED else [user] if verb in CAME_IN else of_name:
-            if who is not None:
-                found.setdefault(who, at)
+    told = AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS, detail__roles__contains=OWNER)
+    for line in _lines(told.exclude(verb=INVITED)):
+        for who in [line.about] if line.about is not None else by_name.get(_named(study, line), ()):
+            found.setdefault(who, line.at)
     return found
 
 

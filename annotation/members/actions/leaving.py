@@ -14,7 +14,7 @@ from annotation.assignments.actions.finishing import finish_left
 from annotation.assignments.queries import DepartureOutcome
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, RATER, Seat, get_own_invitation, get_seat
-from annotation.core.audit import record
+from annotation.core.audit import record, record_of_member
 from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import ConcordError, Conflict, Forbidden, Invalid
 from annotation.core.locks import hold_study
@@ -169,7 +169,8 @@ def _leave(seat: Seat, pk: int, verb: str) -> Departure:
     member.name, member.user, member.former_user = user.kept_name, None, user
     member.left_at = timezone.now()
     member.save(update_fields=["name", "user", "former_user", "left_at"])
-    record(study=seat.study, user=seat.user, verb=verb, member=user.username, code=member.code)
+    said = {"member": user.username, "code": member.code}
+    record_of_member(study=seat.study, user=seat.user, verb=verb, account=user, detail=said)
     offers, others = end_offers(seat, user) if member.has_role(OWNER) else (None, [])
     if member.has_role(OWNER):
         owners_maintain_screening(seat.study)

@@ -10,7 +10,7 @@ from annotation.assignments.actions.finishing import finish_left
 from annotation.assignments.actions.reading_locks import mark_unblinded, wait_before_roles
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, RATER, Seat
-from annotation.core.audit import record
+from annotation.core.audit import record_of_member
 from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Invalid, Stale
 from annotation.core.locks import hold_study
@@ -175,7 +175,9 @@ def _set_member(
     if not is_in and membership.user is not None:
         mark_unblinded(membership)
     verb = "member invited" if membership.is_invited else "member set"
-    record(study=seat.study, user=seat.user, verb=verb, member=str(username), roles=wanted, **said)
+    said = {"member": str(username), "roles": wanted, **said}
+    account = membership.user  # none for who was invited: nobody here before they accept
+    record_of_member(study=seat.study, user=seat.user, verb=verb, account=account, detail=said)
     offers, rounds = end_offers(seat, member) if loses_ownership else (None, [])
     if loses_ownership or OWNER in wanted:
         owners_maintain_screening(seat.study)

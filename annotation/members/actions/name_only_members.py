@@ -8,7 +8,7 @@ from annotation.assignments.actions.reading_locks import held_unblinded, is_held
 from annotation.assignments.queries import open_rounds_rated, rounds_to_rate_blind
 from annotation.choosing.actions.screening_rounds import owners_maintain_screening
 from annotation.core.access import OWNER, Seat
-from annotation.core.audit import record
+from annotation.core.audit import record_of_member
 from annotation.core.demo_people import require_may_change_members
 from annotation.core.errors import Conflict, Invalid
 from annotation.core.locks import hold_study
@@ -86,9 +86,9 @@ def join_member(*, seat: Seat, member: Membership, username: object) -> Membersh
     member.save()
     if there is not None and there.pk != member.pk and member.user is not None:
         mark_unblinded(member, there)
-    said = {"code": member.code} if member.code else {}
+    said = {"member": wanted, "was": was, "roles": member.roles, **({"code": member.code} if member.code else {})}
     verb = "member invited" if member.is_invited else "member joined"
-    record(study=seat.study, user=seat.user, verb=verb, member=wanted, was=was, roles=member.roles, **said)
+    record_of_member(study=seat.study, user=seat.user, verb=verb, account=member.user, detail=said)
     if member.has_role(OWNER):
         owners_maintain_screening(seat.study)
     if seat.user.pk == user.pk:

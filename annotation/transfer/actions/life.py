@@ -12,7 +12,7 @@ from accounts import audit
 from accounts.models import User
 from accounts.permissions import require_private_account
 from annotation.core.access import OWNER, RATER, Seat
-from annotation.core.audit import record
+from annotation.core.audit import record, record_of_member
 from annotation.core.errors import Blind, Conflict, Forbidden, Invalid, WrongState
 from annotation.core.issue_states import takeable_states
 from annotation.core.memberships import ask_in, come_in, place_of
@@ -85,7 +85,8 @@ def _copy_members(source: Study, made: Study, user: User) -> None:
             setattr(copied, name, value)
         copied.save()
         verb = "member invited" if copied.is_invited else "member set"
-        record(study=made, user=user, verb=verb, member=each.user.username, roles=copied.roles)
+        detail = {"member": each.user.username, "roles": copied.roles}
+        record_of_member(study=made, user=user, verb=verb, account=copied.user, detail=detail)
 
 
 def _require_takeable(seat: Seat) -> None:

@@ -96,11 +96,14 @@ SETTINGS = ("studies", "members", "invitations", "transfer", "choosing")
 """Features whose lines are about people, settings and items. Those about a round name it there, too."""
 
 
+RECORD = {"record", "record_of_member"}
+
+
 def lines_without_round(path: Path) -> set[str]:
     """The verbs that a module records without naming one round or several."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "record":
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in RECORD:
             given = {each.arg: each.value for each in node.keywords}
             if not given.keys() & {"round", "rounds"}:
                 found.add(ast.unparse(given["verb"]).strip("'"))
@@ -111,7 +114,7 @@ def silent(path: Path) -> set[str]:
     """Actions of a module in which nothing writes a line, neither there nor in a function of the module they call."""
     functions = {each.name: each for each in ast.parse(path.read_text()).body if isinstance(each, ast.FunctionDef)}
     called = {name: _called(function) for name, function in functions.items()}
-    telling = {name for name, calls in called.items() if "record" in calls}
+    telling = {name for name, calls in called.items() if calls & RECORD}
     while more := {name for name, calls in called.items() if calls & telling} - telling:
         telling |= more
     public = {name for name, each in functions.items() if each.args.kwonlyargs and not name.startswith("_")}

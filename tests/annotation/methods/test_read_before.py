@@ -12,9 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.assignments.actions.reading_log import note_drafts
+from annotation.core import audit
 from annotation.core.access import get_item, get_seat, get_whole_study
 from annotation.labels.queries.read_before import _presences, readers_before, sources_of
-from annotation.members.actions.leaving import leave_study, remove_member
+from annotation.members.actions.leaving import decline, leave_study, remove_member
 from annotation.members.actions.members import add_member, set_member
 from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text, checklist, sentences
@@ -32,6 +33,7 @@ from annotation.transfer.actions.study_import import bring_study
 from tests import builders as make
 from tests.annotation.claims.studies import exported, opened_later
 from tests.annotation.claims.test_claims import complaints, with_lie
+from tests.annotation.compared_answers import history_rewritten
 from tests.annotation.transfer.test_study_export import written
 from tests.scripts import Script
 
@@ -246,7 +248,7 @@ def test_who_came_with_a_copy_and_could_read_open_rounds_there_is_named(
     source = make.study(raters=("bob", "carol"))
     may_rate(source, ada=["adjudicator", "rater"], sam=["owner"])
     if not has_lines:
-        monkeypatch.setattr(life, "record", lambda **said: None)
+        monkeypatch.setattr(life, "record_of_member", lambda **said: None)
     copy = duplicate_study(seat=get_seat(sam, "study"), slug="twin", with_members=True)
     lines = AuditEvent.objects.filter(study=copy, verb="member set", detail__member="ada")
     assert [each.detail["roles"] for each in lines] == [["adjudicator", "rater"]] * has_lines
@@ -490,6 +492,18 @@ def test_who_did_not_decide_or_was_not_there_meanwhile_could_read_nothing() -> N
     assert len(presence.there) == 2 and presence.there[0].end < presence.there[1].start
 
 
+@pytest.fixture(params=["lines name accounts", "lines name people"])
+def lines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Lines of the audit log about members as they are, or as earlier versions wrote them."""
+    if request.param == "lines name people":
+        append = audit._append
+        monkeypatch.setattr(
+            audit, "_append", lambda study, user, verb, detail, _: append(study, user, verb, detail, None)
+        )
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("lines")
 def test_lines_of_a_study_file_are_not_about_a_namesake_here() -> None:
     """Dave of the other server was an adjudicator; dave here comes as a rater, and decides later."""
     study = first_round(close=False)
@@ -537,9 +551,9 @@ def test_who_only_reopened_is_not_said_to_have_entered_resolutions() -> None:
     assert "could read labels that others had given" in text and "had been entered there" not in text
 
 
-@pytest.mark.parametrize("between", ["a namesake", "another account"])
-def test_who_could_read_is_told_also_after_a_study_was_moved_twice(between: str) -> None:
-    """No line of the log is known to be about them; that they could read open rounds until then is stored."""
+@pytest.mark.parametrize("between", ["a namesake", "another account", "other roles"])
+def test_who_could_read_is_told_also_after_a_study_was_moved_twice(between: str, lines: str) -> None:
+    """Lines of earlier versions are under another name; that the person could read open rounds until then is stored."""
     study = make.study(raters=("bob", "carol"))
     set_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["reader"])
     make.accept("dave")
@@ -557,6 +571,43 @@ def test_who_could_read_is_told_also_after_a_study_was_moved_twice(between: str)
             there = Membership.objects.get(study=study, name="dave")
             join_member(seat=get_seat(nina, slug), member=there, username=make.user("tess").username)
             make.accept("tess")
-    now = "dave (imported 2)" if between == "a namesake" else "tess"
-    there = Membership.objects.get(study=study, formerly__elsewhere=now)
-    assert _presences(study, [there])[there.pk].deciding
+            if between == "other roles":
+                set_member(seat=get_seat(nina, slug), username="tess", roles=["rater", "reader"])
+    there = Membership.objects.get(study=study, code="R3")
+    (span,) = _presences(study, [there])[there.pk].deciding
+    if lines == "lines name accounts":
+        told = AuditEvent.objects.filter(study=study, verb="member set", about=there.formerly)
+        assert (span.start, span.end) == tuple(told.order_by("pk").values_list("at", flat=True)[:2])
+
+
+def test_who_declined_and_was_added_by_staff_later_was_not_there_before() -> None:
+    study = make.study(raters=("bob", "carol"))
+    set_member(seat=make.owner_seat(study), username=make.user("dave").username, roles=["adjudicator", "rater"])
+    asked = Membership.objects.get(study=study, invited_user__username="dave")
+    decline(user=make.user("dave"), key=asked.invitation_key or "")
+    Membership.objects.filter(pk=asked.pk).update(created_at=asked.created_at - timedelta(days=2))
+    with history_rewritten():
+        AuditEvent.objects.filter(verb="member invited").update(at=asked.created_at - timedelta(days=2))
+    add_member(seat=make.owner_seat(study), username="dave", roles=["adjudicator", "rater"])
+    dave = make.member(study, "dave")
+    found = _presences(study, [dave])[dave.pk]
+    assert [span.start > asked.created_at for span in (*found.there, *found.deciding)] == [True, True]
+
+
+def test_of_two_people_of_one_name_each_has_their_own_roles_after_two_moves() -> None:
+    """Dave of the first server decided late, dave of the second one never; olga, who created the study, always did."""
+    study = make.study(raters=("bob", "carol", "dave"))
+    set_member(seat=make.owner_seat(study), username="dave", roles=["rater", "adjudicator"])
+    nina = make.user("nina")
+    for slug in ("again", "third"):
+        stored, _ = bring_study(user=nina, file=BytesIO(written(get_whole_study(study.slug), "study")), slug=slug)
+        study = stored.study
+        if slug == "again":
+            add_member(seat=get_seat(nina, slug), username="dave", roles=["rater"])
+    first, second = Membership.objects.filter(study=study, formerly__elsewhere__startswith="dave").order_by("pk")
+    creator = Membership.objects.get(study=study, formerly__elsewhere__startswith="olga")
+    found = _presences(study, [first, second, creator])
+    set_at = AuditEvent.objects.filter(study=study, verb="member set", about=first.formerly).order_by("pk")
+    assert [span.start for span in found[first.pk].deciding] == [set_at[1].at]
+    assert list(found[second.pk].deciding) == []
+    assert [span.start for span in found[creator.pk].deciding] == [creator.created_at]
