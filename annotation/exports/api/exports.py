@@ -63,6 +63,9 @@ class ExportBody(Body):
     )
 
 
+HIDDEN_ERROR = "Only people who may open the file see why it failed."
+
+
 class ExportShape(serializers.Serializer[Any]):
     """A file that was asked for, and what became of it."""
 
@@ -73,7 +76,7 @@ class ExportShape(serializers.Serializer[Any]):
     format = serializers.CharField()
     options = serializers.DictField()
     state = serializers.ChoiceField(Export.State.choices)
-    step = serializers.CharField()
+    step = serializers.CharField(help_text="What is being done; empty while who asks may not open the file.")
     rows = serializers.IntegerField(
         allow_null=True, help_text="Null, as bytes and sha256, while who asks may not open the file."
     )
@@ -93,7 +96,7 @@ class ExportShape(serializers.Serializer[Any]):
 
 
 def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any]:
-    """An export as REST shows it; without its length and hash to someone who may not open it."""
+    """An export as REST shows it; without length, hash and step to someone who may not open it."""
     hides = is_hidden(seat, export)
     download = request.build_absolute_uri(reverse("api_export_download", args=[export.public_id]))
     return {
@@ -104,14 +107,14 @@ def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any
         "format": export.format,
         "options": export.asked,
         "state": export.state,
-        "step": export.step,
+        "step": "" if hides else export.step,
         "rows": None if hides else export.n_rows,
         "rows_expected": None if hides else export.n_expected,
         "rounds": [] if is_closed_to(seat, export) else export.rounds,
         "left_out": export.left_out,
         "bytes": None if hides else export.n_bytes,
         "sha256": None if hides else export.sha256 or None,
-        "error": export.error or None,
+        "error": (HIDDEN_ERROR if hides else export.error) if export.error else None,
         "created_by": export.created_by.username,
         "created_at": export.created_at,
         "started_at": export.started_at,

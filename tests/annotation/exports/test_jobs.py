@@ -247,6 +247,20 @@ def test_nothing_of_a_file_is_shown_to_who_may_not_open_it(study: Study) -> None
                 assert (export.sha256.encode() in page) == opens, (name, what, end)
 
 
+@pytest.mark.parametrize(("state", "column"), [("running", "step"), ("queued", "step"), ("failed", "error")])
+def test_what_is_done_for_a_file_is_shown_to_who_may_open_it_alone(study: Study, state: str, column: str) -> None:
+    """How many figures there are follows from labels."""
+    add_member(seat=make.owner_seat(study), username="rea", roles=["owner"])
+    export = request_export(seat=make.owner_seat(study), what="study", format="zip", send=False)
+    Export.objects.filter(pk=export.pk).update(state=state, **{column: "drawing figure 1 of 6"})
+    for name in ("olga", "rea"):
+        client = Client()
+        client.force_login(make.user(name))
+        row = Script(name).send("GET", f"exports/{export.public_id}/").json()
+        shown = client.get("/studies/study/exports/").content.decode()
+        assert ["figure 1 of 6" in text for text in (str(row), shown)] == [name == "olga"] * 2
+
+
 def test_a_file_holds_what_its_owner_may_see_when_it_is_made_and_not_when_it_was_asked_for(study: Study) -> None:
     export = request_export(seat=make.owner_seat(study), what="ratings", format="csv", send=False)
     add_member(seat=make.owner_seat(study), username="rea", roles=["owner"])
