@@ -114,6 +114,9 @@ def test_a_link_ends_an_address_that_was_set_after_the_link_was_sent(alice: User
     assert (alice.email, alice.has_notice) == ("", True)
     told = signed_in(NEXT).get("/studies/").content.decode()
     assert "with a link that was sent to an earlier e-mail address of your account." in told
+    make.user("sam", staff=True, password=FIRST)
+    shown = signed_in(FIRST, "sam").get("/operations/").content.decode()
+    assert "request by e-mail, sent to an earlier address" in shown and ">shell<" not in shown
 
 
 def test_a_link_ends_what_was_added_lately_to_an_account_without_a_password(alice: User) -> None:
