@@ -107,7 +107,8 @@ def job_counts() -> list[JobCount]:
 def jobs(user: User) -> list[JobLine]:
     """Jobs that are not over or failed within a week, the newest thirty of each kind; nine queries.
 
-    Why a job of a study failed is left out for who is blind there.
+    Why a job of a study failed is left out for who is blind there, and so are files that others have made there: how
+    long one takes follows from the answers in it.
     """
     own = Q(rater__user=user, round__state=Round.State.OPEN)
     given = Assignment.objects.filter(own).exclude(state=Assignment.State.WITHDRAWN).order_by()
@@ -115,6 +116,8 @@ def jobs(user: User) -> list[JobLine]:
     blind = {pk for (pk,) in given.values_list("round__study_id").union(present.values_list("round__study_id"))}
     found: list[JobLine] = []
     for kind, rows, began in _open():
+        if kind == "export":
+            rows = rows.exclude(~Q(created_by=user), study__in=blind)
         for row in rows.order_by("-pk")[:SHOWN_MOST]:
             found.append(_job(kind, row, getattr(row, began), blind, user))
     return sorted(found, key=lambda job: (not job.is_bad, job.since or timezone.now()))

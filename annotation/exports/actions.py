@@ -11,6 +11,7 @@ from annotation.core.audit import record
 from annotation.core.errors import Conflict, WrongState
 from annotation.core.locks import hold_study
 from annotation.exports.jobs import EXPORTS, left_after_discarding
+from annotation.exports.queries.files import hides_state, require_content
 from annotation.exports.queries.kinds import read_export_request
 from annotation.models import Export
 
@@ -29,12 +30,12 @@ def request_export(
     seat.require(OWNER)
     asked = read_export_request(seat, what, format, options or {})
     study = hold_study(seat)
-    at_work = Export.objects.filter(study=study, state__in=Export.AT_WORK)
-    same = at_work.filter(created_by=seat.user, what=asked.what, format=asked.format, asked=dict(asked.options))
+    at_work = Export.objects.filter(study=study, created_by=seat.user, state__in=Export.AT_WORK)
+    same = at_work.filter(what=asked.what, format=asked.format, asked=dict(asked.options))
     if (found := same.select_related("study").first()) is not None:
         return found
     if at_work.count() >= AT_WORK_MOST:
-        raise Conflict(f"{AT_WORK_MOST} exports of this study are running. Wait for one of them, or cancel some.")
+        raise Conflict(f"{AT_WORK_MOST} of your exports are running. Wait for one of them, or cancel some.")
     newest = study.exports.order_by("-number").values_list("number", flat=True).first()
     export = Export.objects.create(
         study=study,
@@ -55,8 +56,8 @@ def request_export(
 
 @transaction.atomic
 def cancel_export(*, seat: Seat, export: Export) -> Export:
-    """Stops the making of a file; one that is over is handed back as it is."""
-    seat.require(OWNER)
+    """Stops the making of a file; one that is over is handed back as it is. Raises Blind where that is hidden."""
+    _require_state_shown(seat, export)
     export = _held(export)
     if not export.is_at_work:
         return export
@@ -68,8 +69,11 @@ def cancel_export(*, seat: Seat, export: Export) -> Export:
 
 @transaction.atomic
 def remove_export(*, seat: Seat, export: Export) -> Export:
-    """Removes the file of an export; its row keeps the hash. Raises WrongState while it is being made."""
-    seat.require(OWNER)
+    """Removes the file of an export; its row keeps the hash.
+
+    Raises WrongState while it is being made, Blind where it is hidden whether it is.
+    """
+    _require_state_shown(seat, export)
     export = _held(export)
     if export.is_at_work:
         raise WrongState(f"Export {export.number} is running. Cancel it first.")
@@ -80,6 +84,12 @@ def remove_export(*, seat: Seat, export: Export) -> Export:
     record(study=export.study, user=seat.user, verb="export removed", export=export.number, sha256=export.sha256)
     transaction.on_commit(lambda: _discard(export))
     return export
+
+
+def _require_state_shown(seat: Seat, export: Export) -> None:
+    seat.require(OWNER)
+    if hides_state(seat, export):
+        require_content(seat, export)
 
 
 def _held(export: Export) -> Export:

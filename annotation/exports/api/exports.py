@@ -22,7 +22,14 @@ from annotation.core.download_log import record_download
 from annotation.exports import actions
 from annotation.exports.columns import CONTENT_TYPES
 from annotation.exports.package_options import LICENCES, TEXTS
-from annotation.exports.queries.files import exports_of, is_closed_to, is_hidden, require_download, rounds_held
+from annotation.exports.queries.files import (
+    exports_of,
+    hides_state,
+    is_closed_to,
+    is_hidden,
+    require_download,
+    rounds_held,
+)
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.queries.options import REFUSED, SHAPES
 from annotation.exports.views.downloads import OTHER_TYPES, file_response
@@ -63,6 +70,7 @@ class ExportBody(Body):
     )
 
 
+HIDDEN = "hidden"
 HIDDEN_ERROR = "Only people who may open the file see why it failed."
 
 
@@ -75,7 +83,9 @@ class ExportShape(serializers.Serializer[Any]):
     what = serializers.CharField()
     format = serializers.CharField()
     options = serializers.DictField()
-    state = serializers.ChoiceField(Export.State.choices)
+    state = serializers.ChoiceField(
+        [*Export.State.choices, (HIDDEN, "hidden while you rate in an open round, or owe an answer as a third rater")]
+    )
     step = serializers.CharField(help_text="What is being done; empty while who asks may not open the file.")
     rows = serializers.IntegerField(
         allow_null=True, help_text="Null, as bytes and sha256, while who asks may not open the file."
@@ -90,14 +100,15 @@ class ExportShape(serializers.Serializer[Any]):
     error = serializers.CharField(allow_null=True)
     created_by = serializers.CharField()
     created_at = serializers.DateTimeField()
-    started_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True, help_text="Null, as done_at, where the state is hidden.")
     done_at = serializers.DateTimeField(allow_null=True)
     download = serializers.URLField(allow_null=True)
 
 
 def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any]:
     """An export as REST shows it; without length, hash and step to someone who may not open it."""
-    hides = is_hidden(seat, export)
+    hides, shows_state = is_hidden(seat, export), not hides_state(seat, export)
+    error = HIDDEN_ERROR if hides else export.error
     download = request.build_absolute_uri(reverse("api_export_download", args=[export.public_id]))
     return {
         "id": export.public_id,
@@ -106,7 +117,7 @@ def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any
         "what": export.what,
         "format": export.format,
         "options": export.asked,
-        "state": export.state,
+        "state": export.state if shows_state else HIDDEN,
         "step": "" if hides else export.step,
         "rows": None if hides else export.n_rows,
         "rows_expected": None if hides else export.n_expected,
@@ -114,12 +125,12 @@ def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any
         "left_out": export.left_out,
         "bytes": None if hides else export.n_bytes,
         "sha256": None if hides else export.sha256 or None,
-        "error": (HIDDEN_ERROR if hides else export.error) if export.error else None,
+        "error": error if export.error and shows_state else None,
         "created_by": export.created_by.username,
         "created_at": export.created_at,
-        "started_at": export.started_at,
-        "done_at": export.done_at,
-        "download": download if export.state == Export.State.DONE else None,
+        "started_at": export.started_at if shows_state else None,
+        "done_at": export.done_at if shows_state else None,
+        "download": download if export.state == Export.State.DONE and shows_state else None,
     }
 
 

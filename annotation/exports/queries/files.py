@@ -26,6 +26,8 @@ def rounds_held(export: Export) -> list[Round]:
 
 def require_download(seat: Seat, export: Export) -> None:
     """Raises NotFound or Conflict where there is no file (any more), and as `require_content` does."""
+    if hides_state(seat, export):
+        require_content(seat, export)
     if export.state == Export.State.REMOVED:
         raise NotFound(f"The file of export {export.number} was deleted.")
     if export.state != Export.State.DONE:
@@ -61,6 +63,16 @@ def is_hidden(seat: Seat, export: Export) -> bool:
     except Forbidden:
         return True
     return False
+
+
+def hides_state(seat: Seat, export: Export) -> bool:
+    """Whether it is hidden, too, how far a file of someone else is, and when it was finished.
+
+    How long that takes follows from the answers in it: each figure of a package takes a moment, and which figures it
+    has depends on labels, also those of analyses that this person saved.
+    """
+    is_others = export.created_by_id != seat.user.pk
+    return is_others and bool(seat.sealed_round_ids or seat.withheld) and is_hidden(seat, export)
 
 
 def is_closed_to(seat: Seat, export: Export) -> bool:

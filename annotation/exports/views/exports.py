@@ -19,7 +19,7 @@ from annotation.core.pages import in_archive_too, me
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.exports import actions
 from annotation.exports.queries import FORMATS, rows
-from annotation.exports.queries.files import exports_of, is_hidden, require_download, rounds_held
+from annotation.exports.queries.files import exports_of, hides_state, is_hidden, require_download, rounds_held
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.views.downloads import file_response
 from annotation.exports.views.words import FORMAT_WORDS, OPTION_WORDS
@@ -121,7 +121,8 @@ def _line(seat: Seat, export: Export) -> dict[str, Any]:
     """An export as its row shows it."""
     export.study = seat.study
     why_not = ""
-    if export.state == Export.State.DONE:
+    hides = hides_state(seat, export)
+    if export.state == Export.State.DONE or hides:
         try:
             require_download(seat, export)
         except Forbidden as error:
@@ -137,7 +138,8 @@ def _line(seat: Seat, export: Export) -> dict[str, Any]:
         ],
         "why_not": why_not,
         "is_hidden": is_hidden(seat, export),
-        "makes": seat.has_role(OWNER),
+        "hides_state": hides,
+        "makes": seat.has_role(OWNER) and not hides,
     }
 
 

@@ -1,6 +1,7 @@
 """Files that a job makes: asked for, made once whatever happens, blind where its owner is, and whose they are."""
 
 import hashlib
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,40 @@ def blind(study: Study) -> Study:
     return study
 
 
+def test_how_far_a_file_of_others_is_stays_hidden_from_who_is_blind(blind: Study) -> None:
+    """How long a package takes follows from labels, as the number of its figures does."""
+    add_member(seat=make.owner_seat(blind), username="rea", roles=["owner"])
+    export = request_export(seat=make.seat(blind, "rea"), what="labels", format="csv", send=False)
+    client = Client()
+    client.force_login(make.user("olga"))
+    paths = [f"exports/{export.public_id}/{end}" for end in ("", "cancel/", "download/")]
+
+    def told() -> list[Any]:
+        rest = [
+            Script("olga").send("GET", EXPORTS), Script("olga").send("GET", paths[0]),
+            Script("olga").send("DELETE", paths[0]), Script("olga").send("POST", paths[1]),
+            Script("olga").send("GET", paths[2]),
+        ]  # fmt: skip
+        pages = [client.get("/studies/study/exports/"), client.get(f"/studies/study/exports/{export.number}/state/")]
+        pages += [client.post(f"/studies/study/exports/{export.number}/{act}/") for act in ("cancel", "remove")]
+        bodies = [re.sub(r"(?i)csrf[^>]*>", "", page.content.decode()) for page in pages]
+        return [[(each.status_code, each.json()) for each in rest], [page.status_code for page in pages], bodies]
+
+    queued = told()
+    assert [status for status, _ in queued[0]] == [200, 200, 403, 403, 403] and queued[0][1][1]["state"] == "hidden"
+    for state in ("running", "failed"):
+        Export.objects.filter(pk=export.pk).update(state=state, error="why", step="what", done_at=timezone.now())
+        assert told() == queued, state
+    Export.objects.filter(pk=export.pk).update(state="queued", error="", step="", done_at=None)
+    export_jobs.work(export.pk)
+    assert told() == queued
+    assert Script("rea").send("GET", paths[0]).json()["state"] == "done"
+    for number in range(AT_WORK_MOST):
+        asked = {"dimension": f"d{number}"}
+        request_export(seat=make.seat(blind, "rea"), what="labels", format="csv", options=asked, send=False)
+    assert request_export(seat=make.owner_seat(blind), what="labels", format="csv", send=False).is_at_work
+
+
 @pytest.mark.parametrize("what", OF_ROWS)
 def test_a_blind_owner_gets_a_file_without_the_round_and_reads_that_it_is_missing(blind: Study, what: str) -> None:
     for format in KINDS[what].formats:
@@ -205,7 +240,7 @@ def test_the_audit_tells_nobody_the_hash_of_a_removed_file_that_is_closed_to_the
     export = request_export(seat=make.seat(blind, "rea"), what="ratings", format="csv", send=False)
     export_jobs.work(export.pk)
     export.refresh_from_db()
-    assert Script("olga").send("DELETE", f"exports/{export.public_id}/").status_code == 200
+    assert Script("rea").send("DELETE", f"exports/{export.public_id}/").status_code == 200
 
     def read_by(name: str) -> bytes:
         client = Client()
