@@ -23,7 +23,7 @@ def record_of_member(
     _append(study, user, verb, detail, account)
 
 
-def _append(study: Study, user: User | None, verb: str, detail: Mapping[str, object], about: User | None) -> None:
+def _append(study: Study, user: User | None, verb: str, detail: Mapping[str, object], account: User | None) -> None:
     if user is not None and user.pk is not None:
         require_roles_of(study.pk, user.pk)
-    AuditEvent.objects.create(study=study, user=user, verb=verb, about=about, detail=detail)
+    AuditEvent.objects.create(study=study, user=user, verb=verb, account=account, detail=detail)

@@ -43,7 +43,8 @@ def number_of_label(seat: Seat, label: str, number: int | None = None) -> int:
     raise Invalid("Some query parameters are not valid.", fields={"round_label": [sentence]})
 
 
-STUDY_IMPORTED = "study imported"
+STUDY_CREATED, STUDY_IMPORTED = "study created", "study imported"
+"""The lines by which someone came into a study as its first owner."""
 """What the audit log calls it that a study came with its file from another server."""
 
 

@@ -473,7 +473,7 @@ class AuditEvent(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     verb = models.CharField(max_length=60)
     detail = models.JSONField(default=dict)
-    about = models.ForeignKey(
+    account = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+", db_index=False,
         help_text="Of lines about a member: the account. The line has its user name, which others can have elsewhere.",
     )  # fmt: skip

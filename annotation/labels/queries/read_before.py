@@ -15,7 +15,8 @@ from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import User
-from annotation.core.access import ADJUDICATOR, OWNER, READER, Seat
+from annotation.core.access import ADJUDICATOR, OWNER, Seat
+from annotation.core.imported import STUDY_CREATED, STUDY_IMPORTED
 from annotation.core.member_lists import code_order
 from annotation.models import (
     Annotation,
@@ -36,9 +37,9 @@ from shared.wording import plural, series
 CAME_IN = ("member accepted", "invitation accepted")
 """The lines of the audit log by which an account that was invited came into a study."""
 INVITED = "member invited"
-SET = "member set"
 LEFT = ("member left", "member removed")
-OF_MEMBERS = (INVITED, "member joined", SET, *CAME_IN, *LEFT)
+OF_MEMBERS = (INVITED, "member joined", "member set", *CAME_IN, *LEFT)
+BEGAN = (STUDY_CREATED, STUDY_IMPORTED)
 FIRST_LINE = timedelta(minutes=1)
 """The first line of a membership is written at most this long after it was created, if there is one of that time."""
 CAME_INTO_ROUND = "rater added"
@@ -90,6 +91,8 @@ class _Line(NamedTuple):
 
     @property
     def roles(self) -> Sequence[str]:
+        if self.verb in BEGAN:
+            return (OWNER,)
         return () if self.verb in LEFT else self.detail.get("roles") or ()
 
 
@@ -202,21 +205,22 @@ def _blind_spans(
 
 def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presence]:
     """By membership (id) what dates are known of it, by the audit log; one query, two after a move."""
-    lines = _lines(AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS))
+    lines = _lines(AuditEvent.objects.filter(study=study, verb__in=(*BEGAN, *OF_MEMBERS)))
     everybody = list(members)
     if all(line.about is not None for line in lines if line.verb != INVITED):
-        return {each.pk: _presence(study, each, _of_accounts(study, each, lines)) for each in everybody}
+        return {each.pk: _presence(each, _of_accounts(each, lines)) for each in everybody}
+    lines = [line for line in lines if line.verb not in BEGAN]
     unclear: set[tuple[bool, str]] = set()
     if any(account.elsewhere for each in everybody for account in each.all_accounts):
         there = Membership.objects.filter(study=study, formerly__isnull=False).select_related("formerly")
         unclear = {
             name for name, n in Counter(_first_name(each.formerly) for each in there if each.formerly).items() if n > 1
         }
-    return {each.pk: _presence(study, each, _of_names(study, each, lines, unclear)) for each in everybody}
+    return {each.pk: _presence(each, _of_names(study, each, lines, unclear)) for each in everybody}
 
 
 def _lines(rows: QuerySet[AuditEvent]) -> list[_Line]:
-    columns = ("verb", "at", "user_id", "user__elsewhere", "about_id", "detail")
+    columns = ("verb", "at", "user_id", "user__elsewhere", "account_id", "detail")
     return [_Line(*row) for row in rows.order_by("pk").values_list(*columns)]
 
 
@@ -228,7 +232,7 @@ def _first_name(user: User) -> tuple[bool, str]:
 class _Log:
     """The lines about a member, the oldest first; `is_whole` if each change of their roles has one.
 
-    The log may have no line of how someone came in: of who created the study, and of copies that earlier versions made.
+    One of an earlier version may have no line of how someone came in: of who created the study, and of copies.
     """
 
     lines: Sequence[_Line]
@@ -236,16 +240,11 @@ class _Log:
     is_of_one_server: bool
 
 
-def _of_accounts(study: Study, member: Membership, lines: Sequence[_Line]) -> _Log:
-    """Where each line names its account; those about an invitation, before it is accepted, a user name alone."""
-    ids, called = {each.pk for each in member.all_accounts}, {_first_name(each) for each in member.all_accounts}
+def _of_accounts(member: Membership, lines: Sequence[_Line]) -> _Log:
+    """Where each line, also that of how the study began, names its account; none does of who was only invited."""
+    ids = {each.pk for each in member.all_accounts}
     own = [line for line in lines if line.about in ids]
-    first = [*own[:1], *(line for line in lines if line.verb == INVITED and _named(study, line) in called)]
-    is_from_beginning = any(abs(line.at - member.created_at) < FIRST_LINE for line in first)
-    is_whole = bool(own) and (own[0].verb != SET or is_from_beginning)
-    could_read = any({OWNER, ADJUDICATOR, READER} & set(line.roles) for line in own)
-    is_whole = is_whole and study.created_by_id not in ids and (could_read or member.could_read_until is None)
-    return _Log(own, is_whole, len({line.about for line in own}) == 1)
+    return _Log(own, bool(own), len({line.about for line in own}) == 1)
 
 
 def _of_names(study: Study, member: Membership, lines: Sequence[_Line], unclear: Collection[tuple[bool, str]]) -> _Log:
@@ -268,7 +267,7 @@ def _of_names(study: Study, member: Membership, lines: Sequence[_Line], unclear:
     return _Log([line for line in own if line.verb != INVITED], is_whole, member.formerly_id is None)
 
 
-def _presence(study: Study, member: Membership, log: _Log) -> _Presence:
+def _presence(member: Membership, log: _Log) -> _Presence:
     """When someone is in the study and decides; since their membership was created where the log is not whole.
 
     Then they count as deciding if they decide now, or could read open rounds once.
@@ -279,16 +278,16 @@ def _presence(study: Study, member: Membership, log: _Log) -> _Presence:
     decides = [line.at for line in came_in if OWNER in line.roles or ADJUDICATOR in line.roles]
     is_in = member.user is not None or (member.formerly_id is not None and member.left_at is None)
     is_now = is_in and member.has_role(OWNER, ADJUDICATOR)
-    decides_from = None
-    if is_now or member.could_read_until is not None:
-        decides_from = min(decides, default=since if is_now else None) if is_known else since
+    could_decide = is_now or member.could_read_until is not None
+    decides_from = min(decides, default=None) if is_known else None
+    if is_now or (could_decide and not is_known):
+        decides_from = decides_from or since
     there: Sequence[_Span] = [_Span(since, _ENDLESS)]
     until = _ENDLESS if is_now else member.could_read_until or _ENDLESS
     deciding: Sequence[_Span] = [] if decides_from is None else [_Span(decides_from, until)]
     if is_known and log.is_of_one_server:
         told = _by_lines(every)
-        is_as_told = (_is_open(told.there), _is_open(told.deciding)) == (is_in, is_now)
-        if is_as_told and bool(told.deciding) == bool(deciding):
+        if (_is_open(told.there), _is_open(told.deciding)) == (is_in, is_now):
             there, deciding = told.there, [_until_seen(each, member.could_read_until) for each in told.deciding]
     if member.user is not None and member.user.is_staff:  # who reads every study
         there = [_Span(min(since, member.user.date_joined), _ENDLESS)]
@@ -339,8 +338,9 @@ def owners_since(study: Study, users: Collection[int]) -> dict[int, datetime]:
     by_name: dict[tuple[bool, str], list[int]] = {}
     for each in User.objects.filter(pk__in=users):
         by_name.setdefault(_first_name(each), []).append(each.pk)
-    told = AuditEvent.objects.filter(study=study, verb__in=OF_MEMBERS, detail__roles__contains=OWNER)
-    for line in _lines(told.exclude(verb=INVITED)):
+    as_owner = Q(verb__in=OF_MEMBERS, detail__roles__contains=OWNER) & ~Q(verb=INVITED)
+    began = Q(verb__in=BEGAN, account__isnull=False)
+    for line in _lines(AuditEvent.objects.filter(as_owner | began, study=study)):
         for who in [line.about] if line.about is not None else by_name.get(_named(study, line), ()):
             found.setdefault(who, line.at)
     return found

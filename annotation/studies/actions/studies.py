@@ -9,9 +9,10 @@ from accounts.models import User
 from annotation.assignments.queries import newest_annotation
 from annotation.choosing.actions.screened_out import follow_screening, hold_coding_rounds
 from annotation.core.access import OWNER, Seat, require_at_work
-from annotation.core.audit import record
+from annotation.core.audit import record, record_of_member
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Conflict, Invalid
+from annotation.core.imported import STUDY_CREATED
 from annotation.core.locks import hold_study
 from annotation.core.memberships import come_in
 from annotation.labels.queries.changed_items import forget_queue
@@ -86,7 +87,8 @@ def create_study(
     come_in(owner, user)
     owner.save()
     registered = sorted(checked) if registers else []
-    record(study=study, user=user, verb="study created", title=study.title, taxonomy=found.slug, registered=registered)
+    said = {"title": study.title, "taxonomy": found.slug, "registered": registered}
+    record_of_member(study=study, user=user, verb=STUDY_CREATED, account=user, detail=said)
     return study
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from accounts.actions import save_as_own
 from accounts.models import User
 from annotation.core.access import OWNER
-from annotation.core.audit import record
+from annotation.core.audit import record_of_member
 from annotation.core.demo_people import require_may_create_studies
 from annotation.core.errors import Invalid
 from annotation.core.imported import STUDY_IMPORTED
@@ -122,7 +122,8 @@ def bring_study(
     come_in(owner, user)
     owner.save()
     rounds = sorted(stored.study.rounds.values_list("number", flat=True))
-    record(study=stored.study, user=user, verb=STUDY_IMPORTED, sha256=sha256, rounds=rounds, **_came_from(opened))
+    said = {"sha256": sha256, "rounds": rounds, **_came_from(opened)}
+    record_of_member(study=stored.study, user=user, verb=STUDY_IMPORTED, account=user, detail=said)
     return stored, sha256
 
 

@@ -249,6 +249,7 @@ def test_who_came_with_a_copy_and_could_read_open_rounds_there_is_named(
     may_rate(source, ada=["adjudicator", "rater"], sam=["owner"])
     if not has_lines:
         monkeypatch.setattr(life, "record_of_member", lambda **said: None)
+        without_accounts(monkeypatch)
     copy = duplicate_study(seat=get_seat(sam, "study"), slug="twin", with_members=True)
     lines = AuditEvent.objects.filter(study=copy, verb="member set", detail__member="ada")
     assert [each.detail["roles"] for each in lines] == [["adjudicator", "rater"]] * has_lines
@@ -496,11 +497,13 @@ def test_who_did_not_decide_or_was_not_there_meanwhile_could_read_nothing() -> N
 def lines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Lines of the audit log about members as they are, or as earlier versions wrote them."""
     if request.param == "lines name people":
-        append = audit._append
-        monkeypatch.setattr(
-            audit, "_append", lambda study, user, verb, detail, _: append(study, user, verb, detail, None)
-        )
+        without_accounts(monkeypatch)
     return str(request.param)
+
+
+def without_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    append = audit._append
+    monkeypatch.setattr(audit, "_append", lambda *what: append(*what[:-1], None))
 
 
 @pytest.mark.usefixtures("lines")
@@ -576,7 +579,7 @@ def test_who_could_read_is_told_also_after_a_study_was_moved_twice(between: str,
     there = Membership.objects.get(study=study, code="R3")
     (span,) = _presences(study, [there])[there.pk].deciding
     if lines == "lines name accounts":
-        told = AuditEvent.objects.filter(study=study, verb="member set", about=there.formerly)
+        told = AuditEvent.objects.filter(study=study, verb="member set", account=there.formerly)
         assert (span.start, span.end) == tuple(told.order_by("pk").values_list("at", flat=True)[:2])
 
 
@@ -607,7 +610,44 @@ def test_of_two_people_of_one_name_each_has_their_own_roles_after_two_moves() ->
     first, second = Membership.objects.filter(study=study, formerly__elsewhere__startswith="dave").order_by("pk")
     creator = Membership.objects.get(study=study, formerly__elsewhere__startswith="olga")
     found = _presences(study, [first, second, creator])
-    set_at = AuditEvent.objects.filter(study=study, verb="member set", about=first.formerly).order_by("pk")
+    set_at = AuditEvent.objects.filter(study=study, verb="member set", account=first.formerly).order_by("pk")
     assert [span.start for span in found[first.pk].deciding] == [set_at[1].at]
     assert list(found[second.pk].deciding) == []
-    assert [span.start for span in found[creator.pk].deciding] == [creator.created_at]
+    created = AuditEvent.objects.get(study=study, verb="study created")
+    assert [span.start for span in found[creator.pk].deciding] == [created.at]
+
+
+@pytest.mark.usefixtures("lines")
+@pytest.mark.parametrize("role", ["owner", "adjudicator"])
+def test_who_reads_results_instead_of_deciding_could_read_until_then(role: str) -> None:
+    """They never were without a role that reads labels, so the database notes no end of one."""
+    study = make.study(raters=("bob", "carol"))
+    may_rate(study, dave=[role])
+    make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob\n1 crash")
+    may_rate(study, dave=["rater", "reader"])
+    assert make.member(study, "dave").could_read_until is None
+    make.rate(make.open_round(study, 1, raters=("dave",)), "item dave\n1 crash")
+    assert named_before(study) == [(2, [("R3", 1)])]
+    file = BytesIO(written(get_whole_study("study"), "study"))
+    assert named_before(bring_study(user=make.user("mia"), file=file, slug="twin")[0].study) == [(2, [("R3", 1)])]
+
+
+@pytest.mark.usefixtures("lines")
+@pytest.mark.parametrize("roles", [["rater"], ["rater", "reader"]])
+def test_who_created_a_study_left_and_came_back_could_read_open_rounds_before(roles: list[str]) -> None:
+    study = make.study(raters=("bob", "carol"))
+    may_rate(study, ed=["owner"])
+    make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob\n1 crash")
+    leave_study(seat=make.owner_seat(study))
+    set_member(seat=make.seat(study, "ed"), username="olga", roles=roles)
+    make.accept("olga")
+    asked = rounds.NewRound(raters=["olga"], issues=NAMES[:1], raters_per_item=1, kind="main")
+    rounds.create_round(seat=make.seat(study, "ed"), asked=asked)
+    rounds.open_round(seat=make.seat(study, "ed"), number=2, unregistered=True, reason="-")
+    make.rate(study.rounds.get(number=2), "item olga\n1 crash")
+    found = readers_before(study.rounds.get(number=2))
+    assert found is not None and len(found.codes) == 1
+    for slug in ("again", "third"):
+        file = BytesIO(written(get_whole_study(study.slug), "study"))
+        study = bring_study(user=make.user("mia"), file=file, slug=slug)[0].study
+        assert readers_of(study) == list(found.codes), slug

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="auditevent",
-            name="about",
+            name="account",
             field=models.ForeignKey(
                 db_index=False,
                 help_text=(
