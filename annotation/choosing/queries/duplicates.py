@@ -14,7 +14,7 @@ from annotation.core.access import Seat
 from annotation.core.constant_lookups import item_of
 from annotation.core.digests import digest_of
 from annotation.core.issue_states import newest_readable, readable_states
-from annotation.models import BulkJob, Item, LikelyDuplicate, Sample
+from annotation.models import BulkJob, Item, LikelyDuplicate, Sample, SampleIssue
 from ingest.errors import Invalid
 from ingest.identifiers import parse_identifier
 from ingest.models import Issue, Repository
@@ -145,12 +145,27 @@ def search_of(sample: Sample) -> BulkJob | None:
     return BulkJob.objects.filter(sample=sample, kind=BulkJob.Kind.DUPLICATES).order_by("-pk").first()
 
 
+def hidden_search(seat: Seat, sample: Sample) -> BulkJob | None:
+    """The newest finished search, if someone else made it and it compared issues that this person may not see.
+
+    Then nothing of it is shown: which issue an issue is like depends on all that were compared, and so does which
+    group it is in. One query, two for a search of someone else.
+    """
+    done = BulkJob.objects.filter(sample=sample, kind=BulkJob.Kind.DUPLICATES, state=BulkJob.State.DONE)
+    search = done.select_related("created_by").order_by("-pk").first()
+    if search is None or search.created_by_id == seat.user.pk:
+        return None
+    drawn = SampleIssue.objects.filter(sample=sample)
+    hidden = drawn.exclude(issue__repository__in=Repository.objects.visible_to(seat.user).values("pk"))
+    return search if hidden.exists() else None
+
+
 def likely_duplicates(seat: Seat, sample: Sample) -> QuerySet[LikelyDuplicate]:
     """The issues of a sample in groups of likely duplicates, the first of each group before the others.
 
-    Someone else may have searched: only rows of which this person may read the compared states, those of the issue and
-    of the one that it is like. With `title` as this person may read it (or null), `is_open` (whether they may open the
-    issue), and `screening` and `screening_reason` of its item.
+    None of a `hidden_search`. Rights can have ended since a search: only rows of which this person may read the
+    compared states, those of the issue and of the one that it is like. With `title` as this person may read it (or
+    null), `is_open` (whether they may open the issue), and `screening` and `screening_reason` of its item.
     """
     item = item_of(OuterRef("issue"), sample.study_id)
     readable = Repository.objects.visible_to(seat.user).values("pk")
@@ -166,7 +181,7 @@ def likely_duplicates(seat: Seat, sample: Sample) -> QuerySet[LikelyDuplicate]:
         screening=Subquery(item.values("screening")),
         screening_reason=Subquery(item.values("screening_reason")),
     ).order_by("pk")
-    return found
+    return found if hidden_search(seat, sample) is None else found.none()
 
 
 SUGGESTED = Q(is_first=False, like__isnull=False) & ~Q(

@@ -60,6 +60,7 @@ def sample_duplicates(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         sample=sample,
         job=job if job and job.state != BulkJob.State.DONE else None,
         search=job if job and job.state == BulkJob.State.DONE else None,
+        hidden=queries.hidden_search(seat, sample),
         page=page,
         refusal=refusal,
         reason=request.POST.get("reason", "") or actions.REASON,
