@@ -121,6 +121,8 @@ class Seat:
     link: ReaderLink | None = None
     required: list[tuple[str, ...]] = field(default_factory=list, repr=False)
     """The roles of which one was required each time."""
+    found: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+    """What was asked of the database about this seat once, by the name of the function that asked."""
 
     def has_role(self, *roles: str) -> bool:
         return self.membership is not None and self.membership.has_role(*roles)

@@ -47,6 +47,17 @@ def may_read_frame(seat: Seat, sample: Sample) -> bool:
     return not hidden or readable_states(seat).filter(pk__in=hidden).count() == len(hidden)
 
 
+def reads_all_frames(seat: Seat) -> bool:
+    """The same of all samples of the study, at once; one query for a seat."""
+    if (known := seat.found.get(reads_all_frames.__name__)) is not None:
+        return known
+    others = _framed(Sample.objects.filter(study=seat.study).exclude(created_by=seat.user))
+    own = Repository.objects.visible_to(seat.user).values("pk")
+    hidden = others.filter(issue__repository__private=True).exclude(issue__repository__in=own)
+    seat.found[reads_all_frames.__name__] = known = not hidden.exclude(pk__in=readable_states(seat)).exists()
+    return known
+
+
 def states_of_members(item: Item, since: datetime | None = None) -> QuerySet[Snapshot]:
     """The states of an item's issue that every member may read: those of public repositories, and what was pinned.
 

@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 
 from annotation.core.access import Seat, hides_version
 from annotation.core.errors import Blind, Conflict, Forbidden, NotFound
+from annotation.core.issue_states import reads_all_frames
 from annotation.exports.queries.kinds import KINDS
 from annotation.models import Export, Round, Study
 
@@ -46,6 +47,12 @@ def require_content(seat: Seat, export: Export) -> None:
         raise Forbidden("Only the person who created a full export can download it. Create your own.")
     if why := _why_blind(seat, export):
         raise Blind(why)
+    has_frames = export.what in KINDS and KINDS[export.what].has_frames
+    if has_frames and export.created_by_id != seat.user.pk and not reads_all_frames(seat):
+        raise Forbidden(
+            "This package can contain the frame of a sample with issues of a private repository that you can't see. "
+            "Create your own, without it."
+        )
     version, number = export.asked.get("version"), export.asked.get("round")
     if version and hides_version(seat, version, export.created_at, number):
         raise Forbidden(

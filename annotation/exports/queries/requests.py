@@ -57,6 +57,8 @@ class ExportKind:
     """Whether it holds what each rater gave, so that a download is logged as a reading of others' answers."""
     names_queues: bool = False
     """Whether it shows which items are in relabeling queues, which follows from labels."""
+    has_frames: bool = False
+    """Whether it holds the frames of samples that its maker may read."""
 
     def fitting(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Of the fields of a form those that this kind takes."""

@@ -473,4 +473,6 @@ def _one(values: Sequence[Any] | None, type: str) -> Any:
     return values[0] if values else None
 
 
-FILE_KIND = ExportKind("Replication package", ("zip",), write_package, read_options, rounds_of, has_single_answers=True)
+FILE_KIND = ExportKind(
+    "Replication package", ("zip",), write_package, read_options, rounds_of, has_single_answers=True, has_frames=True
+)

@@ -10,6 +10,7 @@ import pytest
 from django.core.files import File
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.actions import make_token
 from annotation.choosing.actions import samples as sample_actions
@@ -21,7 +22,8 @@ from annotation.core.access import get_item
 from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound
 from annotation.exports import jobs as export_jobs
 from annotation.exports.actions import request_export
-from annotation.models import AuditEvent, Item, Sample, Study
+from annotation.members.actions.members import add_member
+from annotation.models import AuditEvent, Export, Item, Sample, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions import studies
 from ingest.actions.fetches import run_now
@@ -355,6 +357,25 @@ def test_a_frame_with_private_issues_is_for_those_who_may_see_them(study: Study)
     assert Caller("olga").get(path).status_code == 200
     refused = Caller("rea").get(path)
     assert refused.status_code == 403 and "private repository" in refused.json()["message"]
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+def test_a_package_with_a_frame_of_private_issues_is_for_those_who_may_see_them(study: Study, is_private: bool) -> None:
+    make.issues(4, "acme/secret", private=is_private)
+    Repository.objects.get(name="secret").readers.add(make.user("olga"))
+    add_member(seat=make.owner_seat(study), username=make.user("bea").username, roles=["owner"])
+    asked = {"repository": ["acme/rocket", "acme/secret"]}
+    sample_actions.draw_sample(seat=make.owner_seat(study), size=3, seed=2, filter=asked)
+    told: dict[str, Any] = {"study": study, "created_by": make.user("olga"), "state": "done", "sha256": "0" * 64}
+    told |= {"n_bytes": 1, "started_at": timezone.now(), "done_at": timezone.now()}
+    for number, (what, format) in enumerate((("package", "zip"), ("labels", "csv")), start=1):
+        export = Export.objects.create(number=number, what=what, format=format, file="export", **told)
+        is_closed = is_private and what == "package"
+        for name in ("olga", "bea"):
+            row = Caller(name).get(f"exports/{export.public_id}/").json()
+            assert (row["sha256"] is None) == (is_closed and name == "bea")
+        answer = Caller("bea").get(f"exports/{export.public_id}/download/")
+        assert ("private repository" in str(answer.json())) == is_closed
 
 
 def test_a_frame_that_is_being_sent_ends_once_its_reader_may_not_read_it(
