@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from annotation.core.access import Seat
+from annotation.core.access import Seat, get_seat
 from annotation.core.drafts import tells_of_draft
 from annotation.core.errors import Blind, NotFound
 from annotation.models import Analysis
@@ -19,6 +19,14 @@ def saved_analyses(seat: Seat) -> QuerySet[Analysis]:
 
 def _readable(seat: Seat) -> QuerySet[Analysis]:
     return Analysis.objects.filter(study=seat.study).exclude(tells_of_draft(Analysis, seat.study, seat.user))
+
+
+def hidden_from_author(analysis: Analysis) -> bool:
+    """Whether results are hidden from who saved an analysis, and is a member now; a few queries."""
+    try:
+        return _is_hidden_from(get_seat(analysis.created_by, analysis.study.slug))
+    except NotFound:
+        return False
 
 
 def _is_hidden_from(seat: Seat) -> bool:

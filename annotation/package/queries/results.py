@@ -19,7 +19,7 @@ from annotation.analysis.queries.presentation.blocks import AnalysisPresentation
 from annotation.analysis.queries.presentation.kinds import KINDS
 from annotation.analysis.queries.presentation.provenance import from_which
 from annotation.analysis.queries.presentation.question import AnalysisQuery, AnalysisRequest
-from annotation.analysis.queries.saved import saved_analyses
+from annotation.analysis.queries.saved import hidden_from_author, saved_analyses
 from annotation.calibration.calibration import Score
 from annotation.calibration.queries.training import TrainingResult, results_of
 from annotation.charts.specifications import PAGE, PRINT, on_paper
@@ -36,6 +36,10 @@ WHENS = ("before", "after")
 FIXED = ("coefficient", "threshold", "metric", "weights", "scale", "fixed_at")
 MOST_PAIRS = 15
 """Cross tables that are in a package unasked; others are there if they were saved."""
+HIDDEN_FROM_AUTHOR = (
+    "The person who saved it rates in an open round, or owes an answer as a third rater. Create the package again when "
+    "labeling has ended, or save the analysis again."
+)
 LEFT = ("words", "left_out_because", "unmapped")
 """What the pages say besides: words for values, and why units are missing."""
 COEFFICIENT = ("value", "se", "ci_low", "ci_high", "ci_method", "ci_undefined", "p_threshold", "undefined")
@@ -165,7 +169,8 @@ def analyses(seat: Seat, step: Callable[[str], None], *, without: frozenset[str]
 
     Of each the title, the words of its address, the question as it was read, and the answer, or why there is none.
     Questions about attributes `without` are left out, since they name people, and those with categories of a draft,
-    since a package is for everybody. Each is answered once.
+    since a package is for everybody. Each is answered once, but those of someone else from whom results are hidden not
+    at all: the time that a question takes follows from the labels, and would tell who asked it what they are.
     """
     found = Analyses()
     published = saved_analyses(seat).exclude(tells_of_draft(Analysis, seat.study, None))
@@ -174,7 +179,10 @@ def analyses(seat: Seat, step: Callable[[str], None], *, without: frozenset[str]
     for place, each in enumerate(saved, start=1):
         step(f"analysis {place} of {n_all}")
         told = {"number": each.number, "title": each.title, "kind": each.kind, "words": dict(each.question)}
+        each.study = seat.study
         try:
+            if each.created_by_id != seat.user.pk and hidden_from_author(each):
+                raise Invalid("Not answered.", fields={"created_by": [HIDDEN_FROM_AUTHOR]})
             asked = AnalysisRequest(seat, AnalysisQuery.saved(each))
             shown = KINDS[each.kind].answer(asked)
             given = asked.answers[0] if asked.answers else answer(seat, each.kind, each.question)

@@ -37,6 +37,7 @@ from annotation.models import BulkJob, Evidence, Rating, Study
 from annotation.package.pdf import NotSimple, in_order
 from annotation.package.queries import package as study_package
 from annotation.package.queries.people import PackagePeople
+from annotation.package.queries.results import analyses
 from annotation.package.tables import PackageColumn, PackageTable, TableWriter
 from annotation.resolving.actions.part_matches import match_parts
 from annotation.resolving.actions.resolutions import resolve
@@ -115,6 +116,29 @@ def files_of(content: bytes) -> dict[str, bytes]:
 
 def table(files: dict[str, bytes], name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(files[f"{name}.csv"].decode(), newline="")))
+
+
+def test_a_package_answers_nothing_that_someone_saved_who_is_blind() -> None:
+    """How long an answer takes follows from labels: they would learn which ones by asking about one of them."""
+    study = make.study(raters=("bob", "carol"))
+    make.rate(make.open_round(study, 2), "item bob carol\n1 crash crash\n2 hang hang")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    add_member(seat=make.owner_seat(study), username=make.user("rea").username, roles=["owner", "rater"])
+    for name in ("rea", "olga"):
+        asked = {"dimension": ["symptom"], "where": ["symptom:hang"]}
+        save_analysis(seat=make.seat(study, name), title=f"By {name}", kind="counts", question=asked)
+    make.open_round(study, 1, raters=("rea", "bob"), first=3)
+
+    def answered() -> list[bool]:
+        found = analyses(make.owner_seat(study), lambda words: None)
+        told = [each for each in found.document["analyses"] if each["number"] is not None]
+        drawn = [any(name.startswith(f"analysis-{number}-") for name in found.figures) for number in (1, 2)]
+        assert drawn == [each["answer"] is not None for each in told]
+        return drawn
+
+    assert answered() == [False, True]
+    rounds.resolve_round(seat=make.owner_seat(study), number=2, withdraw=True)
+    assert answered() == [True, True]
 
 
 @pytest.mark.parametrize("which", ["first", "either"])
