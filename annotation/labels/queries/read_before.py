@@ -211,12 +211,14 @@ def _presences(study: Study, members: Iterable[Membership]) -> dict[int, _Presen
         return {each.pk: _presence(each, _of_accounts(each, lines)) for each in everybody}
     lines = [line for line in lines if line.verb not in BEGAN]
     unclear: set[tuple[bool, str]] = set()
+    creator = 0
     if any(account.elsewhere for each in everybody for account in each.all_accounts):
-        there = Membership.objects.filter(study=study, formerly__isnull=False).select_related("formerly")
+        there = Membership.objects.filter(study=study).select_related("formerly").order_by("pk")
+        creator = min(each.pk for each in there)  # where the study comes from
         unclear = {
             name for name, n in Counter(_first_name(each.formerly) for each in there if each.formerly).items() if n > 1
         }
-    return {each.pk: _presence(each, _of_names(study, each, lines, unclear)) for each in everybody}
+    return {each.pk: _presence(each, _of_names(study, each, lines, unclear, creator)) for each in everybody}
 
 
 def _lines(rows: QuerySet[AuditEvent]) -> list[_Line]:
@@ -238,6 +240,7 @@ class _Log:
     lines: Sequence[_Line]
     is_whole: bool
     is_of_one_server: bool
+    is_of_creator: bool = False
 
 
 def _of_accounts(member: Membership, lines: Sequence[_Line]) -> _Log:
@@ -247,12 +250,15 @@ def _of_accounts(member: Membership, lines: Sequence[_Line]) -> _Log:
     return _Log(own, bool(own), len({line.about for line in own}) == 1)
 
 
-def _of_names(study: Study, member: Membership, lines: Sequence[_Line], unclear: Collection[tuple[bool, str]]) -> _Log:
+def _of_names(
+    study: Study, member: Membership, lines: Sequence[_Line], unclear: Collection[tuple[bool, str]], creator: int
+) -> _Log:
     """Where lines of earlier versions name people by their user names alone.
 
     Those that came with a study's file name them as they were called on the server that it came from. Someone here can
     have such a name: these lines are about accounts of that server, and others about those here. Those about `unclear`
-    names tell nothing: of two people of a study that was moved twice.
+    names tell nothing: of two people of a study that was moved twice. `creator` is the membership of who created a
+    study that was moved.
     """
     accounts = member.all_accounts
     ids, called = {each.pk for each in accounts}, {_first_name(each) for each in accounts}
@@ -260,11 +266,12 @@ def _of_names(study: Study, member: Membership, lines: Sequence[_Line], unclear:
     own = [line for line in lines if (line.about in ids if line.about is not None else _named(study, line) in names)]
     stayed = [line for line in own if line.verb not in LEFT]
     was_name = member.formerly_id is None and any("was" in line.detail for line in stayed)
-    is_creator = member.formerly_id is None and study.created_by_id in ids
+    is_creator = member.pk == creator or (member.formerly_id is None and study.created_by_id in ids)
     is_whole = was_name or (bool(stayed) and stayed[0].at - member.created_at < FIRST_LINE and not is_creator)
     # After two moves the log can have their roles under another name that they had.
     is_whole = is_whole and names == called and (member.formerly_id is None or member.could_read_until is None)
-    return _Log([line for line in own if line.verb != INVITED], is_whole, member.formerly_id is None)
+    kept = [line for line in own if line.verb != INVITED]
+    return _Log(kept, is_whole, member.formerly_id is None, is_creator)
 
 
 def _presence(member: Membership, log: _Log) -> _Presence:
@@ -278,7 +285,8 @@ def _presence(member: Membership, log: _Log) -> _Presence:
     decides = [line.at for line in came_in if OWNER in line.roles or ADJUDICATOR in line.roles]
     is_in = member.user is not None or (member.formerly_id is not None and member.left_at is None)
     is_now = is_in and member.has_role(OWNER, ADJUDICATOR)
-    could_decide = is_now or member.could_read_until is not None
+    # Of who decided and then reads results the database notes no end of a role that reads labels.
+    could_decide = is_now or member.could_read_until is not None or log.is_of_creator or bool(decides)
     decides_from = min(decides, default=None) if is_known else None
     if is_now or (could_decide and not is_known):
         decides_from = decides_from or since

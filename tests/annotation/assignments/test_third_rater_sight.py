@@ -234,4 +234,4 @@ def test_how_far_a_file_is_shows_only_to_whom_its_answers_show(third: Study) -> 
     for path in ("studies/third/exports/", "studies/third/exports/1/state/"):
         assert "1,234" in words_of(Visitor("olga").get(PAGES, path))
         words = words_of(Visitor("dora").get(PAGES, path))
-        assert "running" in words and "1,234" not in words and "5678" not in words
+        assert "hidden" in words and "running" not in words and "1,234" not in words and "5678" not in words

@@ -633,14 +633,19 @@ def test_who_reads_results_instead_of_deciding_could_read_until_then(role: str) 
 
 
 @pytest.mark.usefixtures("lines")
+@pytest.mark.parametrize("leaves", [True, False])
 @pytest.mark.parametrize("roles", [["rater"], ["rater", "reader"]])
-def test_who_created_a_study_left_and_came_back_could_read_open_rounds_before(roles: list[str]) -> None:
+def test_who_created_a_study_and_only_rates_or_reads_now_could_read_open_rounds_before(
+    roles: list[str], leaves: bool
+) -> None:
     study = make.study(raters=("bob", "carol"))
     may_rate(study, ed=["owner"])
     make.rate(make.open_round(study, 2, raters=("bob", "carol")), "item bob\n1 crash")
-    leave_study(seat=make.owner_seat(study))
+    if leaves:
+        leave_study(seat=make.owner_seat(study))
     set_member(seat=make.seat(study, "ed"), username="olga", roles=roles)
-    make.accept("olga")
+    if leaves:
+        make.accept("olga")
     asked = rounds.NewRound(raters=["olga"], issues=NAMES[:1], raters_per_item=1, kind="main")
     rounds.create_round(seat=make.seat(study, "ed"), asked=asked)
     rounds.open_round(seat=make.seat(study, "ed"), number=2, unregistered=True, reason="-")
