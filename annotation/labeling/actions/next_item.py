@@ -18,6 +18,7 @@ from annotation.labeling.queries.assignments import (
     waiting_assignment,
 )
 from annotation.models import Assignment, Round, RoundItem, RoundRater
+from annotation.models.assignment_kinds import RATERS
 from shared.compiled_queries import CompiledQuery
 from shared.foreign_requests import is_opened_elsewhere
 
@@ -102,14 +103,15 @@ def take_following(*, seat: Seat, round_: Round) -> tuple[Assignment | None, Min
 def take_beside_maybes(*, seat: Seat, round_: Round) -> None:
     """In a pool, takes the next item for a rater who put off all that they hold as a maybe.
 
-    Renews their leases, so a maybe goes back to the pool two hours after its rater last looked at the list.
+    Renews their leases, so a maybe goes back to the pool two hours after its rater last looked at the list. Who is
+    asked as a third rater takes the same items as if they were not (`is_third_of_pool`).
     """
     assert seat.membership is not None
     if round_.mode != Round.Mode.POOL or round_.state != Round.State.OPEN or seat.membership.is_away:
         return
     held = Assignment.objects.filter(round=round_, rater=seat.membership, state__in=Assignment.UNFINISHED)
     assignment_states.renew_all(held)
-    if held.filter(maybe=False).exists():
+    if held.filter(RATERS, maybe=False).exists():
         return
     assignment_states.release_expired(round_.pk)
     _take_from_pool(seat, round_, past_maybes=True)
@@ -164,8 +166,8 @@ def _take_from_pool(seat: Seat, round_: Round, *, past_maybes: bool = False) -> 
 
 def _has_open(walker: RoundRater) -> bool:
     """Whether a rater of a pool holds an item that is not a maybe."""
-    held = Assignment.objects.filter(round=walker.round_id, rater=walker.rater_id, state=Assignment.State.LEASED)
-    return held.filter(maybe=False).exists()
+    held = Assignment.objects.filter(RATERS, round=walker.round_id, rater=walker.rater_id)
+    return held.filter(state=Assignment.State.LEASED, maybe=False).exists()
 
 
 def _free(round_id: int) -> QuerySet[RoundItem]:

@@ -7,6 +7,7 @@ from django.test import Client
 
 from annotation.labels.screening import answer_to_screen
 from annotation.models import Annotation, Assignment, Draft, Item, Round, Study
+from annotation.resolving.actions.third_rater_requests import ask_third_rater
 from annotation.rounds.actions import rounds
 from tests import builders as make
 from tests.scripts import Script
@@ -186,6 +187,27 @@ def test_in_a_pool_a_maybe_is_kept_and_the_next_item_comes(study: Study) -> None
             bob.answer(int(held.item.identifier.rpartition("#")[2]), "maybe")
     assert Assignment.objects.filter(round=round_, maybe=True).count() == 3
     assert "maybes left" in bob.open()
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_who_is_asked_as_a_third_rater_takes_the_same_items_of_a_pool(is_asked: bool) -> None:
+    """Else the free slots would show that two others differ."""
+    study = make.study(raters=("bob", "carol", "dan"), resolve_when="item")
+    pool: dict[str, Any] = {"mode": "pool", "raters": ("bob", "carol", "dan"), "raters_per_item": 2}
+    round_ = make.open_round(study, 5, kind="screening", reasons=REASONS, **pool)
+    for name, answer in (("carol", "in"), ("dan", "out:spam")):
+        page = Page(name, round_)
+        page.open()
+        held = Assignment.objects.get(round=round_, rater=make.member(study, name), state="leased")
+        page.answer(int(held.item.identifier.rpartition("#")[2]), answer)
+    if is_asked:
+        ask_third_rater(seat=make.seat(study, "ada"), round_=round_, item=held.item, rater="bob")
+    bob = Page("bob", round_)
+    own = Assignment.objects.filter(round=round_, rater=make.member(study, "bob"), slot__isnull=False)
+    for n_taken in (1, 2):
+        bob.open()
+        assert own.count() == n_taken
+        bob.answer(int(own.get(state="leased", maybe=False).item.identifier.rpartition("#")[2]), "maybe")
 
 
 def test_keywords_of_study_and_rater_are_given_to_the_page(study: Study, round_: Round) -> None:
