@@ -16,7 +16,7 @@ import pytest
 from tests import prepared
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(420)]
 
 
 def _free_port() -> int:
@@ -39,7 +39,7 @@ def _manage(*arguments: str, data_dir: Path, port: int = 8000) -> subprocess.Com
         env=_environment(data_dir, port),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 
@@ -230,5 +230,5 @@ def test_two_commands_at_once_on_a_new_data_folder_share_servers_and_tables(tmp_
         for _ in range(2)
     ]
     for process in both:
-        said, complaint = process.communicate(timeout=120)
+        said, complaint = process.communicate(timeout=300)
         assert (process.returncode, said.strip()) == (0, "users 0"), complaint

@@ -30,7 +30,7 @@ from tests.config.releases.said import said
 FOLDER = Path(__file__).parent / "releases"
 RELEASES = sorted(path.name.removesuffix(".sql.xz") for path in FOLDER.glob("*.sql.xz"))
 N_FILES = {"0.1.0": 3, "0.2.0-536a578": 6}
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 
 @pytest.fixture(params=RELEASES)
