@@ -29,6 +29,7 @@ from annotation.exports.queries.files import (
     is_hidden,
     require_download,
     rounds_held,
+    shown_error,
 )
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.queries.options import REFUSED, SHAPES
@@ -71,7 +72,6 @@ class ExportBody(Body):
 
 
 HIDDEN = "hidden"
-HIDDEN_ERROR = "Only people who may open the file see why it failed."
 
 
 class ExportShape(serializers.Serializer[Any]):
@@ -108,7 +108,6 @@ class ExportShape(serializers.Serializer[Any]):
 def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any]:
     """An export as REST shows it; without length, hash and step to someone who may not open it."""
     hides, shows_state = is_hidden(seat, export), not hides_state(seat, export)
-    error = HIDDEN_ERROR if hides else export.error
     download = request.build_absolute_uri(reverse("api_export_download", args=[export.public_id]))
     return {
         "id": export.public_id,
@@ -125,7 +124,7 @@ def export_answer(request: Request, seat: Seat, export: Export) -> dict[str, Any
         "left_out": export.left_out,
         "bytes": None if hides else export.n_bytes,
         "sha256": None if hides else export.sha256 or None,
-        "error": error if export.error and shows_state else None,
+        "error": (shown_error(seat, export) or None) if shows_state else None,
         "created_by": export.created_by.username,
         "created_at": export.created_at,
         "started_at": export.started_at if shows_state else None,

@@ -72,6 +72,13 @@ def is_hidden(seat: Seat, export: Export) -> bool:
     return False
 
 
+def shown_error(seat: Seat, export: Export) -> str:
+    """Why a file failed, as far as this person may know; empty where it did not."""
+    if export.error and is_hidden(seat, export):
+        return "Only people who may open the file see why it failed."
+    return export.error
+
+
 def hides_state(seat: Seat, export: Export) -> bool:
     """Whether it is hidden, too, how far a file of someone else is, and when it was finished.
 

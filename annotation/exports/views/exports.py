@@ -19,7 +19,14 @@ from annotation.core.pages import in_archive_too, me
 from annotation.core.reader_pages import open_to_reader_links, reading_seat
 from annotation.exports import actions
 from annotation.exports.queries import FORMATS, rows
-from annotation.exports.queries.files import exports_of, hides_state, is_hidden, require_download, rounds_held
+from annotation.exports.queries.files import (
+    exports_of,
+    hides_state,
+    is_hidden,
+    require_download,
+    rounds_held,
+    shown_error,
+)
 from annotation.exports.queries.kinds import KINDS
 from annotation.exports.views.downloads import file_response
 from annotation.exports.views.words import FORMAT_WORDS, OPTION_WORDS
@@ -139,6 +146,7 @@ def _line(seat: Seat, export: Export) -> dict[str, Any]:
         "why_not": why_not,
         "is_hidden": is_hidden(seat, export),
         "hides_state": hides,
+        "error": shown_error(seat, export),
         "makes": seat.has_role(OWNER) and not hides,
     }
 
