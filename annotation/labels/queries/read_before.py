@@ -279,22 +279,21 @@ def _presence(member: Membership, log: _Log) -> _Presence:
 
     Then they count as deciding if they decide now, or could read open rounds once.
     """
-    is_known, every = log.is_whole, log.lines
-    came_in = [line for line in every if line.verb not in LEFT]
-    since = min((line.at for line in came_in), default=member.created_at) if is_known else member.created_at
+    came_in = [line for line in log.lines if line.verb not in LEFT]
+    since = min((line.at for line in came_in), default=member.created_at) if log.is_whole else member.created_at
     decides = [line.at for line in came_in if OWNER in line.roles or ADJUDICATOR in line.roles]
     is_in = member.user is not None or (member.formerly_id is not None and member.left_at is None)
     is_now = is_in and member.has_role(OWNER, ADJUDICATOR)
     # Of who decided and then reads results the database notes no end of a role that reads labels.
     could_decide = is_now or member.could_read_until is not None or log.is_of_creator or bool(decides)
-    decides_from = min(decides, default=None) if is_known else None
-    if is_now or (could_decide and not is_known):
+    decides_from = min(decides, default=None) if log.is_whole else None
+    if is_now or (could_decide and not log.is_whole):
         decides_from = decides_from or since
     there: Sequence[_Span] = [_Span(since, _ENDLESS)]
     until = _ENDLESS if is_now else member.could_read_until or _ENDLESS
     deciding: Sequence[_Span] = [] if decides_from is None else [_Span(decides_from, until)]
-    if is_known and log.is_of_one_server:
-        told = _by_lines(every)
+    if log.is_whole and log.is_of_one_server:
+        told = _by_lines(log.lines)
         if (_is_open(told.there), _is_open(told.deciding)) == (is_in, is_now):
             there, deciding = told.there, [_until_seen(each, member.could_read_until) for each in told.deciding]
     if member.user is not None and member.user.is_staff:  # who reads every study
