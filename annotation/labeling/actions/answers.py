@@ -127,7 +127,7 @@ def _submit(
     may_be_matched = round_.state == Round.State.RESOLVING or seat.study.is_resolved_by_item
     if answer.parts and may_be_matched and assignment.current_id is not None:
         carry_match(assignment.current, annotation, parts_stay=parts_stay)
-    assignment_states.submit(assignment, annotation, round_)
+    assignment_states.submit(assignment, annotation, seat)
     if annotation.revision == 1 and getattr(assignment, "known", None) is not None:
         admit_elsewhere(assignment)
     return SubmitResult(annotation, assignment, is_new=True)

@@ -255,6 +255,63 @@ def test_who_left_with_nothing_but_a_third_answer_comes_back_like_anybody_withou
     assert come_back(asked_and_answered) == come_back(lambda: None)
 
 
+def third_of_two() -> None:
+    """Dan answers as a third rater, and becomes an adjudicator then."""
+    study = make.study(raters=("bob", "carol", "dan"), resolve_when="item")
+    round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang")
+    asked = {"round": 1, "item": "acme/rocket#1", "rater": "R3"}
+    assert Script("ada").send("POST", "studies/study/third-raters/", asked).status_code == 201
+    make.submit(round_, "dan", 1, {"symptom": ["slow"]})
+    members.add_member(seat=make.owner_seat(study), username="dan", roles=["rater", "adjudicator"])
+
+
+def third_without_an_answer() -> None:
+    """Dan, an adjudicator who rates, answers as a third rater alone and is taken out of the round then."""
+    study = make.study(raters=("bob", "carol", "dan"), resolve_when="item")
+    members.add_member(seat=make.owner_seat(study), username="dan", roles=["rater", "adjudicator"])
+    round_ = make.open_round(study, 3, raters=("bob", "carol", "dan"), raters_per_item=2)
+    given = set(Assignment.objects.filter(rater__user__username="dan").values_list("item__issue__number", flat=True))
+    number = ({1, 2, 3} - given).pop()
+    make.rate(round_, f"item bob carol\n{number} crash hang")
+    asked = {"round": 1, "item": f"acme/rocket#{number}", "rater": "R3"}
+    assert Script("ada").send("POST", "studies/study/third-raters/", asked).status_code == 201
+    make.submit(round_, "dan", number, {"symptom": ["slow"]})
+    assert Script("olga").send("POST", WITHDRAW.replace("R2", "R3")).status_code == 200
+
+
+def model_that_left() -> None:
+    """The account of a model, which is an adjudicator's, answers and is taken out of the round then."""
+    study, username = make.study(), make.user("dan").username
+    members.add_member(seat=make.owner_seat(study), username=username, roles=["rater", "adjudicator"], kind="machine")
+    round_ = make.open_round(study, 2, raters=("bob", "carol", "dan"), raters_per_item=2)
+    make.rate(round_, "item bob carol dan\n1 crash hang slow")
+    assert Script("olga").send("POST", WITHDRAW.replace("R2", "R3")).status_code == 200
+
+
+@pytest.mark.parametrize("come_and_answer", [third_of_two, third_without_an_answer, model_that_left])
+def test_an_answer_that_was_changed_after_reading_others_is_not_blind(come_and_answer: Callable[[], None]) -> None:
+    come_and_answer()
+    dan, ratings = Script("dan"), ("GET", "studies/study/ratings/?round=1")
+    assert {row["rater"] for row in dan.send(*ratings).json()["results"]} == {"R1", "R2", "R3"}
+    mine = Assignment.objects.get(rater__user__username="dan", blind__isnull=False)
+    answer = {"assignment": str(mine.public_id), "labels": {"symptom": ["crash"]}}
+    assert dan.send("POST", "studies/study/annotations/", answer).status_code == 201
+    own = [row for row in Script("ada").send(*ratings).json()["results"] if row["rater"] == "R3"]
+    assert {(row["revision"], *row["values"]) for row in own} == {("blind", "slow"), ("current", "crash")}
+    added = Script("olga").send("POST", "studies/study/rounds/1/raters/", {"user": "dan"})
+    assert (added.status_code, added.json()["code"]) == (409, "not_blind_any_more")
+
+
+def test_a_model_rater_of_the_open_round_changes_its_blind_answer() -> None:
+    study, username = make.study(), make.user("dan").username
+    members.add_member(seat=make.owner_seat(study), username=username, roles=["rater"], kind="machine")
+    round_ = make.open_round(study, 2, raters=("bob", "carol", "dan"), raters_per_item=2)
+    make.rate(round_, "item bob carol dan\n1 crash hang slow")
+    make.submit(round_, "dan", 1, {"symptom": ["hang"]})
+    mine = Assignment.objects.get(rater__user__username="dan", current__isnull=False)
+    assert mine.blind_id == mine.current_id and mine.blind is not None and mine.blind.revision == 2
+
+
 def test_a_pool_gives_its_slots_out_before_third_items_so_nobody_learns_who_was_asked() -> None:
     """In both worlds dan takes the same slots at the same moments, and the blind owner sees the same after each."""
     _, round_, number = blind_owner("pool")
