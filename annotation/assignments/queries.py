@@ -633,6 +633,26 @@ def may_have_it_queued(round_: Round, items: Collection[int]) -> dict[int, set[i
     return found
 
 
+def unblinded_by_item(
+    round_: Round,
+    others: Mapping[Round, set[int]],
+    items: Collection[int],
+    members: Sequence[Membership],
+    in_round: Mapping[int, RoundRater] | None = None,
+) -> dict[int, set[int]]:
+    """By item the ids of those who could read what others answered for it, in the round or in `rounds_elsewhere`."""
+    found = unblinded_among(round_, members, in_round)
+    elsewhere, queued = read_elsewhere(round_, others, items, members), may_have_it_queued(round_, items)
+    return {item: found | elsewhere[item] | queued[item] for item in items}
+
+
+def could_read(assignment: Assignment) -> bool:
+    """Whether the rater of an assignment without a slot could read what others answered for its item."""
+    round_, item, member = assignment.round, assignment.item_id, assignment.rater
+    others = rounds_elsewhere(round_, [item])
+    return member.pk in unblinded_by_item(round_, others, [item], [member])[item]
+
+
 def _maintain_proposals_elsewhere(
     round_: Round, others: Mapping[Round, set[int]], accounts: Mapping[int, Membership]
 ) -> list[tuple[int, int]]:

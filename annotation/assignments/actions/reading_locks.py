@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from django.db import connection
 
 from annotation.assignments.queries import (
-    may_have_it_queued,
-    read_elsewhere,
     rounds_elsewhere,
     rounds_to_rate_blind,
     unblinded_among,
+    unblinded_by_item,
 )
 from annotation.core.audit import record
 from annotation.models import Assignment, Membership, Round, RoundRater
@@ -47,10 +46,7 @@ def held_unblinded_by_item(
     Anyone who can have it in a relabeling queue is among them, also who is none of these members.
     """
     others = rounds_elsewhere(round_, items)
-    everybody = _held([round_, *others], members)
-    found = unblinded_among(round_, everybody, in_round)
-    elsewhere, queued = read_elsewhere(round_, others, items, everybody), may_have_it_queued(round_, items)
-    return {item: found | elsewhere[item] | queued[item] for item in items}
+    return unblinded_by_item(round_, others, items, _held([round_, *others], members), in_round)
 
 
 def is_held_unblinded(

@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from annotation.assignments.queries import could_read
 from annotation.core.access import Seat
 from annotation.models import Annotation, Assignment, Round, RoundItem, RoundRater
 from annotation.models.assignment_kinds import is_rater_sql
@@ -98,9 +99,9 @@ def submit(assignment: Assignment, annotation: Annotation, seat: Seat) -> None:
     """Submits an assignment, or skips it where the annotation has a reason, and counts it when it is done first.
 
     Its pointer to the blind revision moves only while its round is open and the rater sees nothing of it. Third raters,
-    and model raters that left, rate in no round by their answer: another role shows them the others' answers. They see
-    nothing of an item until their first answer, so that one is blind, also later. No answer of an unblinded rater is,
-    so none counts as before discussion. Drafts go.
+    and model raters that left, see nothing of an item until their first answer, so that one is blind, also later; after
+    it another role can show them the answers of an open round. No answer of an unblinded rater is blind, so none counts
+    as before discussion. Drafts go.
     """
     round_ = assignment.round
     is_first = assignment.state in Assignment.UNFINISHED
@@ -108,7 +109,7 @@ def submit(assignment: Assignment, annotation: Annotation, seat: Seat) -> None:
     is_extra = assignment.kind != Assignment.Kind.RATER
     is_blind = is_extra and is_first
     if round_.state == Round.State.OPEN and not is_blind:
-        is_blind = not is_extra or round_.pk in seat.blind_round_ids
+        is_blind = not is_extra or round_.pk in seat.blind_round_ids or not could_read(assignment)
     if is_blind and not assignment.has_no_blind:  # type: ignore[attr-defined]
         assignment.blind = annotation
     assignment.state = State.SKIPPED if annotation.skip_reason else State.SUBMITTED

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.django_db
 SAME, OTHER = "crash", "hang"
 PASSING = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00)?|\d\d:\d\d(:\d\d)?|ETag: .*")
 WITHDRAW = "studies/study/rounds/1/raters/R2/withdraw/"
+RATINGS = "GET", "studies/study/ratings/?round=1"
 
 
 @remembered
@@ -255,14 +256,29 @@ def test_who_left_with_nothing_but_a_third_answer_comes_back_like_anybody_withou
     assert come_back(asked_and_answered) == come_back(lambda: None)
 
 
-def third_of_two() -> None:
-    """Dan answers as a third rater, and becomes an adjudicator then."""
+def third() -> Study:
     study = make.study(raters=("bob", "carol", "dan"), resolve_when="item")
     round_ = make.rate(make.open_round(study, 2), "item bob carol\n1 crash hang")
     asked = {"round": 1, "item": "acme/rocket#1", "rater": "R3"}
     assert Script("ada").send("POST", "studies/study/third-raters/", asked).status_code == 201
     make.submit(round_, "dan", 1, {"symptom": ["slow"]})
-    members.add_member(seat=make.owner_seat(study), username="dan", roles=["rater", "adjudicator"])
+    return study
+
+
+def read_others() -> None:
+    read = Script("dan").send(*RATINGS).json()["results"]
+    assert {row["rater"] for row in read} == {"R1", "R2", "R3"}
+
+
+def third_who_decides_then() -> None:
+    """Dan answers as a third rater, and becomes an adjudicator then."""
+    members.add_member(seat=make.owner_seat(third()), username="dan", roles=["rater", "adjudicator"])
+    read_others()
+
+
+def third_who_decided_once() -> None:
+    third_who_decides_then()
+    members.add_member(seat=make.owner_seat(Study.objects.get()), username="dan", roles=["rater"])
 
 
 def third_without_an_answer() -> None:
@@ -277,6 +293,7 @@ def third_without_an_answer() -> None:
     assert Script("ada").send("POST", "studies/study/third-raters/", asked).status_code == 201
     make.submit(round_, "dan", number, {"symptom": ["slow"]})
     assert Script("olga").send("POST", WITHDRAW.replace("R2", "R3")).status_code == 200
+    read_others()
 
 
 def model_that_left() -> None:
@@ -286,29 +303,38 @@ def model_that_left() -> None:
     round_ = make.open_round(study, 2, raters=("bob", "carol", "dan"), raters_per_item=2)
     make.rate(round_, "item bob carol dan\n1 crash hang slow")
     assert Script("olga").send("POST", WITHDRAW.replace("R2", "R3")).status_code == 200
+    read_others()
 
 
-@pytest.mark.parametrize("come_and_answer", [third_of_two, third_without_an_answer, model_that_left])
+AFTER_READING = [third_who_decides_then, third_who_decided_once, third_without_an_answer, model_that_left]
+
+
+@pytest.mark.parametrize("come_and_answer", AFTER_READING)
 def test_an_answer_that_was_changed_after_reading_others_is_not_blind(come_and_answer: Callable[[], None]) -> None:
     come_and_answer()
-    dan, ratings = Script("dan"), ("GET", "studies/study/ratings/?round=1")
-    assert {row["rater"] for row in dan.send(*ratings).json()["results"]} == {"R1", "R2", "R3"}
     mine = Assignment.objects.get(rater__user__username="dan", blind__isnull=False)
     answer = {"assignment": str(mine.public_id), "labels": {"symptom": ["crash"]}}
-    assert dan.send("POST", "studies/study/annotations/", answer).status_code == 201
-    own = [row for row in Script("ada").send(*ratings).json()["results"] if row["rater"] == "R3"]
+    assert Script("dan").send("POST", "studies/study/annotations/", answer).status_code == 201
+    own = [row for row in Script("ada").send(*RATINGS).json()["results"] if row["rater"] == "R3"]
     assert {(row["revision"], *row["values"]) for row in own} == {("blind", "slow"), ("current", "crash")}
     added = Script("olga").send("POST", "studies/study/rounds/1/raters/", {"user": "dan"})
     assert (added.status_code, added.json()["code"]) == (409, "not_blind_any_more")
 
 
-def test_a_model_rater_of_the_open_round_changes_its_blind_answer() -> None:
+def model_of_the_round() -> None:
     study, username = make.study(), make.user("dan").username
     members.add_member(seat=make.owner_seat(study), username=username, roles=["rater"], kind="machine")
     round_ = make.open_round(study, 2, raters=("bob", "carol", "dan"), raters_per_item=2)
     make.rate(round_, "item bob carol dan\n1 crash hang slow")
-    make.submit(round_, "dan", 1, {"symptom": ["hang"]})
+
+
+@pytest.mark.parametrize("come_and_answer", [third, model_of_the_round])
+def test_an_answer_that_was_changed_without_reading_others_is_blind(come_and_answer: Callable[[], object]) -> None:
+    come_and_answer()
     mine = Assignment.objects.get(rater__user__username="dan", current__isnull=False)
+    answer = {"assignment": str(mine.public_id), "labels": {"symptom": ["crash"]}}
+    assert Script("dan").send("POST", "studies/study/annotations/", answer).status_code == 201
+    mine.refresh_from_db()
     assert mine.blind_id == mine.current_id and mine.blind is not None and mine.blind.revision == 2
 
 
