@@ -229,18 +229,20 @@ def _definitions(rounds: Sequence[Round]) -> dict[str, Any]:
 
 def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     """What people were to answer of items that count: no training or excluded items, third raters or model raters."""
-    return Assignment.objects.filter(
-        seat.not_withheld(),
-        COUNTS_HERE,
-        RATERS,
-        round__in=rounds,
-        rater__kind=Membership.Kind.PERSON,
-    ).order_by()
+    return _assigned_of_all(seat, rounds).filter(COUNTS_HERE)
+
+
+def _assigned_of_all(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
+    """The same of all items, also those that don't count."""
+    people = Assignment.objects.filter(RATERS, rater__kind=Membership.Kind.PERSON)
+    return people.filter(seat.not_withheld(), round__in=rounds).order_by()
 
 
 NOT_COUNTING = RoundItem.objects.filter(Q(excluded=True) | Q(known__isnull=False))
 COUNTS_HERE = ~LookupExists(NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item")))
 """Of an assignment, a resolution or a proposal: its item counts in its round. Few do not, and indexes find those."""
+PRESENT_HERE = ~LookupExists(NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item"), excluded=True))
+"""Its item is not excluded there; it can be a calibration item."""
 HAS_LABEL = LookupExists(Rating.objects.filter(annotation=OuterRef("current")))
 """An answer in which at least one dimension was labeled."""
 
@@ -248,6 +250,11 @@ HAS_LABEL = LookupExists(Rating.objects.filter(annotation=OuterRef("current")))
 def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     """Those of them that were answered with a label."""
     return _assigned(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
+
+
+def _labeled_with_training(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
+    """The same, and answers to calibration items."""
+    return _assigned_of_all(seat, rounds).filter(PRESENT_HERE, HAS_LABEL, state=Assignment.State.SUBMITTED)
 
 
 def _third(seat: Seat, rounds: Sequence[Round]) -> tuple[list[tuple[str, int]], int, bool]:
@@ -384,7 +391,7 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 _RATED_BEFORE = """
 WITH labeled AS MATERIALIZED ({labeled}),
 told AS (
-    SELECT item_id, is_matched, count(*) OVER earlier AS n_earlier,
+    SELECT item_id, is_matched, counts, count(*) OVER earlier AS n_earlier,
         min(round_id) OVER of_item <> max(round_id) OVER of_item AS is_again
     FROM labeled
     WINDOW of_item AS (PARTITION BY item_id), earlier AS (
@@ -394,22 +401,24 @@ told AS (
 SELECT count(DISTINCT item_id) FILTER (WHERE n_earlier > 0),
     count(DISTINCT item_id) FILTER (WHERE is_matched),
     coalesce(bool_or(is_again), false)
-FROM told
+FROM told WHERE counts
 """
 
 
 def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query.
 
+    They can have been calibration items there, whose known labels the person saw.
     Whether raters could read earlier labels of items that are in several of them: then the queries of `_read_before`.
     And how many items have an answer whose parts a person matched to those of another.
     """
     matched = PartMatch.objects.filter(Q(annotation=OuterRef("blind")) | Q(annotation=OuterRef("current")))
-    labeled = _labeled(seat, rounds).annotate(number=F("round__number"), is_matched=Exists(matched))
+    labeled = _labeled_with_training(seat, rounds).annotate(
+        number=F("round__number"), is_matched=Exists(matched), counts=ExpressionWrapper(COUNTS_HERE, BooleanField())
+    )
+    columns = ("item_id", "rater_id", "round_id", "number", "is_matched", "counts")
     try:
-        sql, params = (
-            labeled.order_by().values("item_id", "rater_id", "round_id", "number", "is_matched").query.sql_with_params()
-        )
+        sql, params = labeled.order_by().values(*columns).query.sql_with_params()
     except EmptyResultSet:  # the person may see no round
         return {}
     with connection.cursor() as cursor:
@@ -442,11 +451,11 @@ def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
     someone came into an open round, or left it, five more where third raters were asked, and four more where a proposal
     was accepted. Agreement counts no labels of third raters, so `items` has none of theirs.
     """
-    labeled = _labeled(seat, rounds)
+    labeled, others = _labeled(seat, rounds), _labeled_with_training(seat, rounds)
     thirds = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, HAS_LABEL, THIRD_RATERS, round__in=rounds)
     thirds = thirds.filter(state=Assignment.State.SUBMITTED).order_by()
-    planned = _drafts_read(seat, rounds, labeled) | _read_places(labeled, labeled, reaches(seat.study, rounds, rounds))
-    places = planned | _read_places(thirds, labeled, reaches(seat.study, rounds, rounds, of_third_raters=True))
+    planned = _drafts_read(seat, rounds, labeled) | _read_places(labeled, others, reaches(seat.study, rounds, rounds))
+    places = planned | _read_places(thirds, others, reaches(seat.study, rounds, rounds, of_third_raters=True))
     if not places:
         return []
     raters = _raters_by_id({rater for _, rater, _ in places})

@@ -385,13 +385,14 @@ class ReadersBefore:
 def readers_before(round_: Round) -> ReadersBefore | None:
     """Who of a round's raters could read labels of its items elsewhere; whether there are any does not matter.
 
+    Calibration items of other rounds are among them: raters there labeled them, too.
     None for rounds that show earlier labels, ask nothing of these, or came from a sheet. One query for a round whose
     items are in no other one, else six or seven.
     """
     if round_.kind not in CODING or round_.is_from_sheet:
         return None
     own = RoundItem.objects.counting().filter(round=round_).order_by().values("item")
-    shared = RoundItem.objects.counting().filter(item__in=own, round__kind__in=CODING, round__opened_at__isnull=False)
+    shared = RoundItem.objects.present().filter(item__in=own, round__kind__in=CODING, round__opened_at__isnull=False)
     shared = shared.exclude(round=round_).order_by()
     others = list(Round.objects.filter(pk__in=shared.values("round")))
     found = reaches(round_.study, [round_], others) if others else []
@@ -411,7 +412,7 @@ def readers_before_each(rounds: Sequence[Round], every: Sequence[Round]) -> list
     opened = [each.pk for each in every if each.kind in CODING and each.opened_at is not None]
     if len(opened) < 2:
         return []
-    others = RoundItem.objects.counting().filter(item=OuterRef("item"), round__in=opened)
+    others = RoundItem.objects.present().filter(item=OuterRef("item"), round__in=opened)
     places = RoundItem.objects.counting().filter(
         Exists(others.exclude(round=OuterRef("round"))), round__in=[each.pk for each in rounds]
     )

@@ -835,12 +835,11 @@ class Checker:
 
     @property
     def labeled_again(self) -> set[str]:
-        """Items that a rater labeled in two rounds at least."""
-        places = sorted(self.rows.submitted())
+        """Items that a rater labeled after an earlier round, in which they can have been calibration items."""
         first: dict[tuple[str, str], int] = {}
-        for of, item, who in places:
+        for of, item, who in sorted([*self.rows.submitted(), *self.rows.submitted_in_training]):
             first.setdefault((item, who), of)
-        return {item for of, item, who in places if first[item, who] < of}
+        return {item for of, item, who in self.rows.submitted() if first[item, who] < of}
 
     def blind_since(self, of: int, who: str) -> datetime:
         """When a round opened (the last time), or a rater came into it."""
@@ -873,7 +872,8 @@ class Checker:
 
         False: in the same second, as far as exported; or as an owner or adjudicator while that one was open.
         """
-        places, at = set(self.rows.submitted()), self.rows.rounds
+        places, at = self.rows.submitted(), self.rows.rounds
+        labeled = {*places, *self.rows.submitted_in_training}
         anyone = {"owner", "adjudicator", "rater", "reader"}
         found: dict[int, dict[str, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
         for of, item, who in sorted(places):
@@ -881,7 +881,7 @@ class Checker:
                 continue
             until = self.blind_since(of, who)
             for before in at:
-                if before == of or not any((before, item, other) in places for other in self.rows.people - {who}):
+                if before == of or not any((before, item, other) in labeled for other in self.rows.people - {who}):
                     continue
                 over, since = at[before]["resolving_at"], self.roles_since(who, anyone)
                 if over and since is not None and max(moment(over), since) <= until:
@@ -904,7 +904,7 @@ class Checker:
     @cached_property
     def third_readable_before(self) -> dict[int, dict[str, dict[str, bool]]]:
         """The same of third raters, until they were asked; False, too: when they may have been raters of the round."""
-        labeled, at = self.rows.submitted(), self.rows.rounds
+        labeled, at = [*self.rows.submitted(), *self.rows.submitted_in_training], self.rows.rounds
         found: dict[int, dict[str, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
         for row in self.third_answers:
             of, item, who = int(row["round"]), row["item"], row["rater"]

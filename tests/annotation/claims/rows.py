@@ -137,6 +137,16 @@ class Exported:
         ]
 
     @cached_property
+    def submitted_in_training(self) -> list[tuple[int, str, str]]:
+        """The same of answers to calibration items."""
+        places = {
+            (int(row["round"]), row["item"], row["rater"])
+            for row in self.tables["answers"]
+            if row["role"] == "rater" and row["state"] == "submitted" and row["rater"] in self.people
+        }
+        return sorted(place for place in places & self.labeled if place[:2] in self.training)
+
+    @cached_property
     def versions(self) -> list[int]:
         return sorted({int(self.rounds[place[0]]["taxonomy_version"]) for place in self.submitted()})
 

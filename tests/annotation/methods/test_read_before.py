@@ -71,6 +71,31 @@ def may_rate(study: Study, **roles: list[str]) -> None:
         add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=given)
 
 
+@pytest.mark.slow
+def test_labels_of_calibration_items_were_read_and_given_before_too() -> None:
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    make.issues(2)
+    known = {NAMES[0]: {"labels": {"symptom": ["crash"]}, "why": "It stops."}}
+    round_ = make.open_round(study, 1, first=10, kind="pilot", known=known)
+    make.rate(round_, "item bob carol\n1 crash hang\n10 crash crash")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    found = again(study, "bob", "dave")
+    before = readers_before(found)
+    assert before is not None
+    assert before.sentence == "Before labeling 1 item in round 2, R1 and R3 could read labels of it in other rounds."
+    opened_later(found)
+    made = exported(study, resamples=10)
+    text = as_text(paragraph(made.facts))
+    for words in (
+        "One item had been labeled in an earlier round by at least one of the same raters. Before labeling items in "
+        "round 2, R1 (1 item) and R3 (1 item) could read labels that others had given to these items in other rounds",
+    ):
+        assert words in text, text
+    assert complaints(made.rows, made.facts) == []
+    for path in ("read_before", "n_rated_before"):
+        assert complaints(made.rows, replace(made.facts, **{path: ()})), path
+
+
 READ_LIES: list[tuple[str, Callable[[Any], Any]]] = [
     ("read_before", lambda rounds: []),
     ("read_before.0.by", lambda by: by[:1]),
