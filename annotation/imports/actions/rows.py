@@ -22,10 +22,12 @@ from annotation.assignments.queries import (
     rounds_elsewhere,
     unblinded_among,
 )
+from annotation.core.audit import record
 from annotation.core.imported import MARK
 from annotation.core.member_lists import code_order
 from annotation.imports.sheets import ReadAnswer, ReadDecision
 from annotation.labels.consensus import PENDING, Values
+from annotation.labels.queries.read_before import CAME_INTO_ROUND
 from annotation.labels.value_rows import value_columns
 from annotation.models import (
     Annotation,
@@ -39,7 +41,7 @@ from annotation.models import (
     RoundItem,
     RoundRater,
 )
-from annotation.models.assignment_kinds import kind_of
+from annotation.models.assignment_kinds import RATERS, kind_of
 from ingest.upsert.copying import copy, copy_while_made, new_ids
 from taxonomy.tree import VersionTree
 
@@ -116,21 +118,28 @@ class RoundWriter:
     _of_round: set[int] = field(default_factory=set)
     _third: dict[int, tuple[int, int]] = field(default_factory=dict)
     _could_read: set[int] = field(default_factory=set)
+    _could_read_sheets: set[int] = field(default_factory=set)
     _read_elsewhere: dict[int, set[int]] = field(default_factory=dict)
     _marked: set[str] = field(default_factory=set)
+    _left: set[int] = field(default_factory=set)
+    _joined: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         last = RoundItem.objects.filter(round=self.round_).order_by("-position").values_list("position", flat=True)
         self._position = last.first() or 0
         self._raters = {row.rater_id: row for row in RoundRater.objects.filter(round=self.round_)}
         self._third = {} if self.is_new else counted_third(self.round_)
+        if left := {pk for pk, row in self._raters.items() if row.left_at is not None}:  # with an answer they are blind
+            given = Assignment.objects.filter(RATERS, round=self.round_, rater__in=left, state__in=Assignment.FINISHED)
+            self._left = left.difference(given.order_by().values_list("rater_id", flat=True))
 
     def mark_unblinded(self, members: Sequence[Membership], items: Collection[int]) -> None:
         """Marks those of these members who could read answers given in Concord: who joins now as a rater who could.
 
-        Of raters who are in the round already, only what the sheet adds to it is marked. Answers that came from sheets
-        don't count: raters may have filled in theirs before any was imported. In a round that is being resolved, what
-        the sheet adds is like answers of third raters: reading labels of its `items` in other rounds counts, too.
+        Of raters who are in the round already, only what the sheet adds to it is marked. Who joins and could only read
+        answers that came from sheets is marked for what they answer in Concord: they may have filled in the sheet
+        before any was imported. In a round that is being resolved, what the sheet adds is like answers of third raters:
+        reading labels of its `items` in other rounds counts, too.
         """
         if not members:
             return
@@ -141,14 +150,16 @@ class RoundWriter:
             self._read_elsewhere = read_elsewhere(self.round_, told, items, members)
             for item, raters in may_have_it_queued(self.round_, items).items():
                 self._read_elsewhere[item] |= raters
-        if not _with_answers_of_concord([self.round_]):
-            return
         rows = self._raters
         before = {pk for pk, row in rows.items() if row.unblinded}
-        self._could_read = unblinded_among(self.round_, members, rows) - before
-        for pk in self._could_read:
-            if pk not in rows or rows[pk].left_at is not None:
-                self._row(pk).unblinded = True
+        could_read = unblinded_among(self.round_, members, rows) - before
+        joining = {pk for pk in could_read if pk not in rows or rows[pk].left_at is not None}
+        if not _with_answers_of_concord([self.round_]):
+            self._could_read_sheets = joining if self.round_.state == Round.State.OPEN else set()
+            return
+        self._could_read = could_read
+        for pk in joining:
+            self._row(pk).unblinded = True
 
     @property
     def marked(self) -> list[str]:
@@ -228,9 +239,22 @@ class RoundWriter:
             self._raters[rater] = RoundRater(round=self.round_, rater_id=rater, n_assigned=n, n_finished=n_done)
         return self._raters[rater]
 
+    def _note_joined(self, answers: Sequence[NewAnswer]) -> None:
+        """Records who joins the open round by these answers, before they are stored: until now they were not blind."""
+        study, number = self.round_.study, self.round_.number
+        for member in {answer.rater.pk: answer.rater for answer in answers}.values():
+            row = self._raters[member.pk]
+            is_new = member.pk in self._of_round - self._joined and (row.pk is None or member.pk in self._left)
+            if is_new and self.round_.state == Round.State.OPEN:
+                self._joined.add(member.pk)
+                is_unblinded = row.unblinded or member.pk in self._could_read_sheets
+                said = {"unblinded": True} if is_unblinded else {}
+                record(study=study, user=self.user, verb=CAME_INTO_ROUND, round=number, rater=member.code, **said)
+
     def _answer(self, answers: Sequence[NewAnswer]) -> None:
         """Stores answers, then the assignments that point to them, then their ratings, for triggers to compare."""
         places = self._assign(answers)
+        self._note_joined(answers)
         annotations = new_ids("annotation_annotation", len(answers))
         now = timezone.now()
         copy_while_made(
@@ -364,6 +388,8 @@ class RoundWriter:
 
     def finish(self) -> None:
         """Writes how much each rater was given and has done; who was asked as a third rater alone is none of these."""
+        for pk in self._could_read_sheets & self._raters.keys():
+            self._raters[pk].unblinded = True
         rows = list(self._raters.values())
         RoundRater.objects.bulk_create([row for row in rows if row.pk is None and row.rater_id in self._of_round])
         there = [row for row in rows if row.pk is not None]

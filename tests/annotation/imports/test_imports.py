@@ -619,6 +619,28 @@ def test_who_read_labels_of_an_item_elsewhere_is_not_blind_in_a_round_that_came_
     assert [(each.blind is not None, each.unblinded) for each in given] == [(True, False), (False, True)]
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_who_joins_by_a_sheet_after_they_could_read_other_sheets_is_not_blind_in_concord(reads: bool) -> None:
+    study = make.study(raters=("bob", "carol", "dan"))
+    owner = make.owner_seat(study)
+    round_ = make.open_round(study, 3, raters=("bob", "carol"), raters_per_item=2, mode="pool")
+    head = "item,rater,round,dimension,value\n"
+    take(f"{head}acme/rocket#1,bob,1,symptom,crash\n")
+    if reads:
+        members.add_member(seat=owner, username="dan", roles=["adjudicator"])
+        assert Script("dan").send("GET", "studies/study/ratings/?round=1").json()["results"]
+        members.add_member(seat=owner, username="dan", roles=["rater"])
+    assert take(f"{head}acme/rocket#2,dan,1,symptom,hang\n").unblinded == []
+    dan = Script("dan")
+    asked = dan.send("GET", "studies/study/rounds/1/next/").json()
+    answer = {"assignment": asked["assignment"], "labels": {"symptom": ["crash"]}}
+    assert dan.send("POST", "studies/study/annotations/", answer).status_code == 201
+    given = Assignment.objects.filter(rater=make.member(study, "dan"))
+    by_item = {each.item.identifier[-1]: each.blind is not None for each in given}
+    assert by_item.pop("2") and list(by_item.values()) == [not reads]
+    assert RoundRater.objects.get(round=round_, rater__user__username="dan").unblinded is reads
+
+
 def test_an_owner_whose_answers_come_in_with_a_second_sheet_stays_as_blind_as_the_others() -> None:
     take(long("item bob\n1 hang\n2 hang"), create=True)
     report = take(

@@ -14,6 +14,7 @@ from django.utils import timezone
 from annotation.assignments.actions.reading_log import note_drafts
 from annotation.core import audit
 from annotation.core.access import get_item, get_seat, get_whole_study
+from annotation.imports.actions.ratings import import_ratings
 from annotation.labels.queries.read_before import _presences, readers_before, sources_of
 from annotation.members.actions.leaving import decline, leave_study, remove_member
 from annotation.members.actions.members import add_member, set_member
@@ -94,6 +95,21 @@ def test_labels_of_calibration_items_were_read_and_given_before_too() -> None:
     assert complaints(made.rows, made.facts) == []
     for path in ("read_before", "n_rated_before"):
         assert complaints(made.rows, replace(made.facts, **{path: ()})), path
+
+
+def test_who_comes_into_an_open_round_by_a_sheet_is_blind_from_then_on() -> None:
+    study = first_round()
+    round_ = again(study, "dave", "erin", label=False)
+    make.user("finn")
+    add_member(seat=make.owner_seat(study), username="finn", roles=["rater"])
+    assert Script("finn").send("GET", "studies/study/labels/?round=1").status_code == 200
+    sheet = "round,item,rater,dimension,value\n2,acme/rocket#1,finn,symptom,hang\n"
+    assert import_ratings(user=make.user("olga"), study="study", file=sheet.encode(), name="sheet.csv").n_ratings == 1
+    round_.refresh_from_db()
+    found = readers_before(round_)
+    assert found is not None and found.codes == ["R3", "R4", "R5"]
+    joined = AuditEvent.objects.filter(verb="rater added").values_list("detail", flat=True)
+    assert list(joined) == [{"round": 2, "rater": "R5"}]
 
 
 READ_LIES: list[tuple[str, Callable[[Any], Any]]] = [
