@@ -391,9 +391,9 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 _RATED_BEFORE = """
 WITH labeled AS MATERIALIZED ({labeled}),
 told AS (
-    SELECT item_id, is_matched, counts, count(*) OVER earlier AS n_earlier,
+    SELECT item_id, is_matched, is_excluded IS NULL AS counts, count(*) OVER earlier AS n_earlier,
         min(round_id) OVER of_item <> max(round_id) OVER of_item AS is_again
-    FROM labeled
+    FROM labeled WHERE is_excluded IS NOT TRUE
     WINDOW of_item AS (PARTITION BY item_id), earlier AS (
         PARTITION BY item_id, rater_id ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
@@ -413,10 +413,12 @@ def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, 
     And how many items have an answer whose parts a person matched to those of another.
     """
     matched = PartMatch.objects.filter(Q(annotation=OuterRef("blind")) | Q(annotation=OuterRef("current")))
-    labeled = _labeled_with_training(seat, rounds).annotate(
-        number=F("round__number"), is_matched=Exists(matched), counts=ExpressionWrapper(COUNTS_HERE, BooleanField())
+    here = NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item"))
+    labeled = _assigned_of_all(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
+    labeled = labeled.annotate(  # without its place where it counts: one look at it, for hundreds of thousands
+        number=F("round__number"), is_matched=Exists(matched), is_excluded=Subquery(here.values("excluded"))
     )
-    columns = ("item_id", "rater_id", "round_id", "number", "is_matched", "counts")
+    columns = ("item_id", "rater_id", "round_id", "number", "is_matched", "is_excluded")
     try:
         sql, params = labeled.order_by().values(*columns).query.sql_with_params()
     except EmptyResultSet:  # the person may see no round
