@@ -27,6 +27,7 @@ from annotation.imports.queries.ratings import (
     CHUNK,
     CODE,
     decided_spellings,
+    is_labeled_elsewhere,
     items_by_key,
     members_by_name,
     stored_issues,
@@ -177,7 +178,7 @@ def plan_import(
         require_available(study, user)
     if not create:
         get_seat(user, study).require(OWNER)
-    tree = None if create else _tree_of(get_seat(user, study).study)
+    tree = None if create else _tree_of(get_seat(user, study))
     try:
         return plan_sheet(file, name, options, tree)
     except Invalid as missing:
@@ -186,12 +187,13 @@ def plan_import(
         return guessed_plan(file, name, options, tree, missing)
 
 
-def _tree_of(study: Study) -> ValueReader:
+def _tree_of(seat: Seat) -> ValueReader:
     """A reader of the study's newest version, with what was decided about spellings."""
-    version = newest_published(study.taxonomy)
+    taxonomy = seat.study.taxonomy
+    version = newest_published(taxonomy)
     if version is None:
-        raise Conflict(f"The taxonomy “{study.taxonomy.slug}” has no published version. Publish one first.")
-    return ValueReader(published_version(version.pk), spellings=decided_spellings(study))
+        raise Conflict(f"The taxonomy “{taxonomy.slug}” has no published version. Publish one first.")
+    return ValueReader(published_version(version.pk), spellings=decided_spellings(seat))
 
 
 def import_ratings(
@@ -401,7 +403,7 @@ class _Import:
         return ValueReader(published_version(self.version.pk))
 
     def run(self) -> ImportReport:
-        self.spellings = decided_spellings(self.study)
+        self.spellings = decided_spellings(self.seat)
         if not self.report.is_new:
             self._check_dimensions()
         self.members = self._members()
@@ -719,7 +721,12 @@ class _Import:
         )
 
     def _move_on(self, round_: Round, is_new: bool) -> None:
-        """A new round is closed at once where nothing is left to decide; an open one may have got its last answer."""
+        """A new round is closed at once where nothing is left to decide; an open one may have got its last answer.
+
+        Not while someone labels an item of it elsewhere: from them it is withheld whether its raters differ.
+        """
+        if is_new and is_labeled_elsewhere(round_):
+            return
         if is_new and not n_open_proposals(round_) and not has_open_disagreements(round_):
             round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
             round_.save(update_fields=["state", "closed_at"])

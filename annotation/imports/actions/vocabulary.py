@@ -121,7 +121,7 @@ def keep_spellings(seat: Seat, reader: ValueReader, meanings: Mapping[tuple[str,
 
     Raises Invalid for a meaning that is no category of the newest version.
     """
-    before = decided_spellings(seat.study)
+    before = decided_spellings(seat)
     made: list[Spelling] = []
     wrong: list[str] = []
     for (name, spelling), meaning in meanings.items():

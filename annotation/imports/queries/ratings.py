@@ -11,10 +11,12 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from accounts.models import User
+from annotation.core.access import Seat
 from annotation.imports.sheets import ItemName
 from annotation.labels.consensus import PENDING, Values
 from annotation.labels.queries.verdicts import resolution_values
-from annotation.models import Assignment, Item, Membership, Resolution, Round, Spelling, Study
+from annotation.models import Assignment, Item, Membership, Resolution, Round, RoundItem, Spelling, Study
+from annotation.models.assignment_kinds import THIRD_RATERS
 from ingest.models import Issue, Repository, lower_name, names_after
 from shared.names import folded
 from taxonomy.tree import VersionTree
@@ -24,10 +26,25 @@ CHUNK = 1_000
 REPOSITORIES_AT_ONCE = 50
 
 
-def decided_spellings(study: Study) -> dict[tuple[str, str], str]:
-    """Dimension key and spelling → the category's key, "PENDING" or "" for no rating, as was decided last."""
-    rows = Spelling.objects.filter(study=study).order_by("pk")
+def decided_spellings(seat: Seat) -> dict[tuple[str, str], str]:
+    """Dimension key and spelling → the category's key, "PENDING" or "" for no rating, as was decided last.
+
+    Only this person's own decisions while answers are hidden from them: others decide about values of their sheets.
+    """
+    rows = Spelling.objects.filter(study=seat.study).order_by("pk")
+    if seat.sealed_round_ids or seat.withheld:
+        rows = rows.filter(decided_by=seat.user)
     return {(each.dimension_key, each.spelling): PENDING if each.is_pending else each.category_key for each in rows}
+
+
+def is_labeled_elsewhere(round_: Round) -> bool:
+    """Whether an item of a round is in an open one of its study, or waits for a third rater; one query."""
+    here = RoundItem.objects.filter(round=round_).order_by().values("item")
+    places = RoundItem.objects.filter(round__study=round_.study_id, round__state=Round.State.OPEN, item__in=here)
+    asked = Assignment.objects.filter(
+        THIRD_RATERS, round__study=round_.study_id, state__in=Assignment.UNFINISHED, item__in=here
+    )
+    return places.order_by().values("pk").union(asked.order_by().values("pk"), all=True).exists()
 
 
 def members_by_name(study: Study) -> dict[str, Membership]:

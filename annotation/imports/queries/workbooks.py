@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.db.models import QuerySet
 
 from accounts.models import User
-from annotation.core.access import Seat
+from annotation.core.access import Seat, get_seat
 from annotation.core.errors import ConcordError, Invalid, NotFound
 from annotation.core.imported import round_labels
 from annotation.imports.queries.ratings import decided_spellings
@@ -141,7 +141,7 @@ def look(
     rows = list(reader.rows())
     found.n_read, found.counts = len(rows), reader.counts
     meanings = choices.meanings()
-    before = ValueReader(tree, spellings=decided_spellings(study) if study else {}) if tree else None
+    before = _with_spellings(tree, user, study) if tree else None
     decided = _with_meanings(before, meanings) if before else {}
     reads = ValueReader(tree, spellings=decided) if tree else None
     missing = MissingValues(choices.book.answers, reads, multi_dimensions(reads, choices.several()), meanings)
@@ -192,6 +192,10 @@ def unanswered_of(workbook: Workbook) -> list[SheetQuestion]:
     return [SheetQuestion(**each) for each in (workbook.report or {}).get("questions", ())]
 
 
+def _with_spellings(tree: VersionTree, user: User, study: Study | None) -> ValueReader:
+    return ValueReader(tree, spellings=decided_spellings(get_seat(user, study.slug)) if study else {})
+
+
 def _with_meanings(reader: ValueReader, meanings: Meanings) -> dict[tuple[str, str], str]:
     """What spellings stand for, as was decided before and now."""
     return dict(reader.spellings) | {
@@ -208,7 +212,7 @@ def read(
     tree = _tree(user, choices, study)
     reader = None
     if tree is not None:
-        before = ValueReader(tree, spellings=decided_spellings(study) if study else {})
+        before = _with_spellings(tree, user, study)
         reader = ValueReader(tree, spellings=_with_meanings(before, choices.meanings()))
     return _read(book, choices, reader)
 

@@ -10,6 +10,9 @@ from django.db import connection, transaction
 from annotation.core.access import get_round
 from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound
 from annotation.imports.actions.ratings import ImportReport, import_ratings
+from annotation.imports.actions.vocabulary import keep_spellings
+from annotation.imports.queries.ratings import decided_spellings
+from annotation.imports.sheets import ValueReader
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labels.queries.verdicts import read_values
 from annotation.members.actions import members
@@ -617,6 +620,37 @@ def test_who_read_labels_of_an_item_elsewhere_is_not_blind_in_a_round_that_came_
     assert take(head + "acme/rocket#2,dan,1,symptom,hang\n").unblinded == [dan.code]
     given = Assignment.objects.filter(rater=dan, round__number=1).order_by("item__identifier")
     assert [(each.blind is not None, each.unblinded) for each in given] == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize("second", ["crash", "hang"])
+def test_a_new_round_stays_open_to_decisions_while_an_item_of_it_is_labeled_elsewhere(second: str) -> None:
+    study = make.study(raters=("bob", "carol", "otto", "pia"))
+    make.open_round(study, 1, first=9)
+    take(long(f"item otto pia\n9 crash {second}\n11 slow slow"))
+    for name in ("bob", "rea", "olga"):
+        told = Script(name).send("GET", "studies/study/rounds/2/").json()
+        assert (told["state"], told["closed_at"]) == ("resolving", None)
+    take(
+        long("item otto pia\n11 slow slow").replace("dimension,", "round,dimension,").replace(",symptom", ",3,symptom")
+    )
+    assert Script("bob").send("GET", "studies/study/rounds/3/").json()["state"] == "closed"
+
+
+def test_who_rates_blind_is_told_no_meaning_that_others_gave_to_values_of_their_sheets() -> None:
+    study = make.study(raters=("bob", "carol"))
+    for name in ("olga", "mia"):
+        roles = ["owner", "rater"] if name == "olga" else ["owner"]
+        members.add_member(seat=make.owner_seat(study), username=make.user(name).username, roles=roles)
+    make.open_round(study, 2, raters=("bob", "olga"), first=9)
+    reader = ValueReader(published_version(study.taxonomy.versions.get().pk))
+    for name, spelling, meaning in (("mia", "2", "hang"), ("olga", "1", "crash")):
+        keep_spellings(make.seat(study, name), reader, {("symptom", spelling): meaning})
+    head = "item,rater,round,dimension,value\n"
+    assert take(f"{head}acme/rocket#9,bob,1,symptom,2\n", owner="mia").n_ratings == 1
+    seen = {name: set(decided_spellings(make.seat(study, name))) for name in ("mia", "olga")}
+    assert seen == {"mia": {("symptom", "1"), ("symptom", "2")}, "olga": {("symptom", "1")}}
+    report = take(f"{head}acme/rocket#30,carol,2,symptom,1\nacme/rocket#31,carol,2,symptom,2\n")
+    assert (report.n_ratings, report.n_refused) == (1, 1)
 
 
 @pytest.mark.parametrize("reads", [True, False])
