@@ -229,13 +229,13 @@ def _definitions(rounds: Sequence[Round]) -> dict[str, Any]:
 
 def _assigned(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     """What people were to answer of items that count: no training or excluded items, third raters or model raters."""
-    return _assigned_of_all(seat, rounds).filter(COUNTS_HERE)
-
-
-def _assigned_of_all(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
-    """The same of all items, also those that don't count."""
-    people = Assignment.objects.filter(RATERS, rater__kind=Membership.Kind.PERSON)
-    return people.filter(seat.not_withheld(), round__in=rounds).order_by()
+    return Assignment.objects.filter(
+        seat.not_withheld(),
+        COUNTS_HERE,
+        RATERS,
+        round__in=rounds,
+        rater__kind=Membership.Kind.PERSON,
+    ).order_by()
 
 
 NOT_COUNTING = RoundItem.objects.filter(Q(excluded=True) | Q(known__isnull=False))
@@ -250,11 +250,6 @@ HAS_LABEL = LookupExists(Rating.objects.filter(annotation=OuterRef("current")))
 def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
     """Those of them that were answered with a label."""
     return _assigned(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
-
-
-def _labeled_with_training(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
-    """The same, and answers to calibration items."""
-    return _assigned_of_all(seat, rounds).filter(PRESENT_HERE, HAS_LABEL, state=Assignment.State.SUBMITTED)
 
 
 def _third(seat: Seat, rounds: Sequence[Round]) -> tuple[list[tuple[str, int]], int, bool]:
@@ -391,16 +386,17 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 _RATED_BEFORE = """
 WITH labeled AS MATERIALIZED ({labeled}),
 told AS (
-    SELECT item_id, is_matched, is_excluded IS NULL AS counts, count(*) OVER earlier AS n_earlier,
-        min(round_id) OVER of_item <> max(round_id) OVER of_item AS is_again
-    FROM labeled WHERE is_excluded IS NOT TRUE
-    WINDOW of_item AS (PARTITION BY item_id), earlier AS (
+    SELECT item_id, is_matched, is_excluded IS NULL AND slot IS NOT NULL AS counts, count(*) OVER (
         PARTITION BY item_id, rater_id ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
+    ) AS n_earlier
+    FROM labeled WHERE is_excluded IS NOT TRUE
 )
 SELECT count(DISTINCT item_id) FILTER (WHERE n_earlier > 0),
     count(DISTINCT item_id) FILTER (WHERE is_matched),
-    coalesce(bool_or(is_again), false)
+    EXISTS (
+        SELECT FROM annotation_rounditem WHERE cardinality(%s) > 1 AND round_id = ANY (%s)
+        GROUP BY item_id HAVING count(*) > 1
+    )
 FROM told WHERE counts
 """
 
@@ -408,23 +404,27 @@ FROM told WHERE counts
 def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, Any]:
     """How many items a person labeled again who had labeled them in an earlier one of these rounds; one query.
 
-    They can have been calibration items there, whose known labels the person saw.
-    Whether raters could read earlier labels of items that are in several of them: then the queries of `_read_before`.
+    They can have been calibration items there, whose known labels the person saw, or be labeled as a third rater.
+    If an item is in several of them, whether raters could read earlier labels: then the queries of `_read_before`.
     And how many items have an answer whose parts a person matched to those of another.
     """
     matched = PartMatch.objects.filter(Q(annotation=OuterRef("blind")) | Q(annotation=OuterRef("current")))
     here = NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item"))
-    labeled = _assigned_of_all(seat, rounds).filter(HAS_LABEL, state=Assignment.State.SUBMITTED)
+    labeled = Assignment.objects.filter(
+        seat.not_withheld(), HAS_LABEL, round__in=rounds, rater__kind=Membership.Kind.PERSON,
+        state=Assignment.State.SUBMITTED,
+    )  # fmt: skip
     labeled = labeled.annotate(  # without its place where it counts: one look at it, for hundreds of thousands
         number=F("round__number"), is_matched=Exists(matched), is_excluded=Subquery(here.values("excluded"))
     )
-    columns = ("item_id", "rater_id", "round_id", "number", "is_matched", "is_excluded")
+    columns = ("item_id", "rater_id", "round_id", "number", "is_matched", "is_excluded", "slot")
     try:
         sql, params = labeled.order_by().values(*columns).query.sql_with_params()
     except EmptyResultSet:  # the person may see no round
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_RATED_BEFORE.format(labeled=sql), params)
+        every = [each.pk for each in rounds]
+        cursor.execute(_RATED_BEFORE.format(labeled=sql), [*params, every, every])
         n_before, n_matched, is_again = cursor.fetchone()
     read_before = _read_before(seat, rounds) if is_again else ()
     return {"n_rated_before": n_before, "n_matched": n_matched, "read_before": read_before}
@@ -433,31 +433,44 @@ def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, 
 _READ_BEFORE = """
 WITH labeled AS MATERIALIZED ({labeled}),
 own AS MATERIALIZED ({own}),
+more AS MATERIALIZED (
+    SELECT round_id, item_id, rater_id, NULL::bigint AS account_id, at FROM ({more}) answers
+    UNION ALL SELECT round_id, item_id, NULL, account_id, created_at FROM ({resolved}) resolved
+),
 reach AS (
-    SELECT * FROM jsonb_to_recordset(%s::jsonb)
-        AS r (later bigint, rater bigint, earlier bigint, before timestamptz, covered bigint[])
+    SELECT * FROM jsonb_to_recordset(%s::jsonb) AS r (
+        later bigint, rater bigint, earlier bigint, blind_from timestamptz, before timestamptz, covered bigint[]
+    )
 )
 SELECT DISTINCT l.round_id, l.rater_id, l.item_id
 FROM own l JOIN reach r ON r.later = l.round_id AND r.rater = l.rater_id
-WHERE NOT l.is_apart AND EXISTS (
-    SELECT 1 FROM labeled o WHERE o.round_id = r.earlier AND o.item_id = l.item_id AND o.rater_id <> l.rater_id
+WHERE NOT l.is_apart AND (EXISTS (
+    SELECT FROM labeled o WHERE o.round_id = r.earlier AND o.item_id = l.item_id AND o.rater_id <> l.rater_id
         AND (r.before IS NULL OR o.first_at < r.before)
-) AND NOT EXISTS (SELECT 1 FROM annotation_rounditem p WHERE p.round_id = ANY (r.covered) AND p.item_id = l.item_id)
+) OR EXISTS (
+    SELECT FROM more m JOIN annotation_membership p ON p.id = l.rater_id
+    WHERE m.round_id = r.earlier AND m.item_id = l.item_id AND m.rater_id IS DISTINCT FROM l.rater_id
+        AND m.at < coalesce(r.before, r.blind_from) AND (m.account_id IS NULL OR m.account_id NOT IN (
+            coalesce(p.user_id, 0), coalesce(p.former_user_id, 0), coalesce(p.invited_user_id, 0),
+            coalesce(p.formerly_id, 0)))
+)) AND NOT EXISTS (SELECT FROM annotation_rounditem p WHERE p.round_id = ANY (r.covered) AND p.item_id = l.item_id)
 """
 
 
 def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
     """Which raters could read labels that others gave to items in other ones of these rounds, before their own.
 
-    When labels of sheets were given is not known, and unblinded raters are named apart. Seven queries, one more where
+    When labels of sheets were given is not known, and unblinded raters are named apart. Eight queries, one more where
     someone came into an open round, or left it, five more where third raters were asked, and four more where a proposal
     was accepted. Agreement counts no labels of third raters, so `items` has none of theirs.
     """
-    labeled, others = _labeled(seat, rounds), _labeled_with_training(seat, rounds)
+    labeled = _labeled(seat, rounds)
     thirds = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, HAS_LABEL, THIRD_RATERS, round__in=rounds)
     thirds = thirds.filter(state=Assignment.State.SUBMITTED).order_by()
-    planned = _drafts_read(seat, rounds, labeled) | _read_places(labeled, others, reaches(seat.study, rounds, rounds))
-    places = planned | _read_places(thirds, others, reaches(seat.study, rounds, rounds, of_third_raters=True))
+    found = reaches(seat.study, rounds, rounds), reaches(seat.study, rounds, rounds, of_third_raters=True)
+    planned = _drafts_read(seat, rounds, labeled) | _known_read(rounds, labeled)
+    planned |= _read_places(seat, rounds, labeled, found[0])
+    places = planned | _read_places(seat, rounds, thirds, found[1])
     if not places:
         return []
     raters = _raters_by_id({rater for _, rater, _ in places})
@@ -487,26 +500,58 @@ def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
 
 
 def _read_places(
-    own: QuerySet[Assignment], labeled: QuerySet[Assignment], found: Sequence[Reach]
+    seat: Seat, rounds: Sequence[Round], own: QuerySet[Assignment], found: Sequence[Reach]
 ) -> dict[tuple[int, int, int], datetime]:
-    """Round, rater and item of those answers whose raters could read labels elsewhere, and until when; one query."""
+    """Round, rater and item of those answers whose raters could read labels elsewhere, and until when; one query.
+
+    Labels are what others answered there, also for calibration items, as third raters and as model raters, and what
+    others resolved or imported.
+    """
     if not found:
         return {}
     first = Annotation.objects.filter(assignment=OuterRef("pk"), revision=1).values("created_at")
     is_apart = ExpressionWrapper(Q(current__idempotency_key__startswith=MARK) | Q(blind__isnull=True), BooleanField())
     first_at = Subquery(first) if any(each.before for each in found) else F("current__created_at")
+    given = Assignment.objects.filter(seat.not_withheld(), PRESENT_HERE, HAS_LABEL, round__in=rounds).order_by()
+    given = given.filter(state=Assignment.State.SUBMITTED)
+    of_people = RATERS & Q(rater__kind=Membership.Kind.PERSON)
     (theirs, of_theirs), (others, of_others) = (
         each.annotate(is_apart=is_apart, first_at=first_at)
         .values("item_id", "rater_id", "round_id", "is_apart", "first_at")
         .query.sql_with_params()
-        for each in (own, labeled)
+        for each in (own, given.filter(of_people))
+    )
+    extra = given.exclude(of_people).annotate(at=Subquery(first)).values("item_id", "rater_id", "round_id", "at")
+    resolved = Resolution.objects.filter(seat.not_withheld(), PRESENT_HERE, round__in=rounds).order_by()
+    by = Case(When(method=Resolution.Method.IMPORTED, then=None), default=F("decided_by"))
+    resolved = resolved.exclude(method=Resolution.Method.REOPENED).annotate(account_id=by)
+    (more, of_more), (decided, of_decided) = (
+        each.query.sql_with_params()
+        for each in (extra, resolved.values("item_id", "round_id", "account_id", "created_at"))
     )
     told = json.dumps([each._asdict() for each in found], default=str)
+    query = _READ_BEFORE.format(labeled=others, own=theirs, more=more, resolved=decided)
     with connection.cursor() as cursor:
-        cursor.execute(_READ_BEFORE.format(labeled=others, own=theirs), [*of_others, *of_theirs, told])
+        cursor.execute(query, [*of_others, *of_theirs, *of_more, *of_decided, told])
         places = cursor.fetchall()
     until = {(each.later, each.rater): each.blind_from for each in found}
     return {(round_id, rater, item): until[round_id, rater] for round_id, rater, item in places}
+
+
+def _known_read(rounds: Sequence[Round], labeled: QuerySet[Assignment]) -> dict[tuple[int, int, int], datetime]:
+    """Round, rater and item of answers whose raters were told what is known of a calibration item, and since when.
+
+    They had answered or skipped it in another of these rounds, which may be under way. One query.
+    """
+    first = Annotation.objects.filter(assignment=OuterRef("pk"), revision=1).values("created_at")
+    known = RoundItem.objects.filter(known__isnull=False, round=OuterRef("round"), item=OuterRef("item"))
+    told = Assignment.objects.filter(Exists(known), round__in=rounds, state__in=Assignment.FINISHED)
+    told = told.filter(item=OuterRef("item"), rater=OuterRef("rater")).exclude(round=OuterRef("round"))
+    told = told.annotate(at=Subquery(first)).filter(at__lt=OuterRef("first_at"))
+    answers = labeled.filter(blind__isnull=False).exclude(current__idempotency_key__startswith=MARK)
+    answers = answers.annotate(first_at=Subquery(first)).filter(Exists(told))
+    places = answers.values_list("round_id", "rater_id", "item_id", "first_at")
+    return {(round_id, rater, item): at for round_id, rater, item, at in places}
 
 
 def _drafts_read(

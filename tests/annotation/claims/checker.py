@@ -837,7 +837,8 @@ class Checker:
     def labeled_again(self) -> set[str]:
         """Items that a rater labeled after an earlier round, in which they can have been calibration items."""
         first: dict[tuple[str, str], int] = {}
-        for of, item, who in sorted([*self.rows.submitted(), *self.rows.submitted_in_training]):
+        thirds = [place for place in self.rows.labeled if place[2] in self.rows.people and place[0] in self.rows.rounds]
+        for of, item, who in sorted([*self.rows.submitted(), *self.rows.submitted_in_training, *thirds]):
             first.setdefault((item, who), of)
         return {item for of, item, who in self.rows.submitted() if first[item, who] < of}
 
@@ -881,7 +882,12 @@ class Checker:
                 continue
             until = self.blind_since(of, who)
             for before in at:
-                if before == of or not any((before, item, other) in labeled for other in self.rows.people - {who}):
+                if before != of and (before, item, who) in self.rows.trained:
+                    found[of][who].setdefault(item, False)  # told what is known, at a time that is compared
+                if before == of or not self.rows.told_by[before, item] - {who}:
+                    continue
+                if not any((before, item, other) in labeled for other in self.rows.people - {who}):
+                    found[of][who].setdefault(item, False)  # told by others, at a time that is compared
                     continue
                 over, since = at[before]["resolving_at"], self.roles_since(who, anyone)
                 if over and since is not None and max(moment(over), since) <= until:
@@ -913,7 +919,10 @@ class Checker:
             first, last = self.third_asked_between(of)
             is_rater = any(each["code"] == who for each in self.rows.round_raters[of])
             for before in at:
-                if before == of or not any(place[:2] == (before, item) and place[2] != who for place in labeled):
+                if before == of or not self.rows.told_by[before, item] - {who}:
+                    continue
+                if not any(place[:2] == (before, item) and place[2] != who for place in labeled):
+                    found[of][who].setdefault(item, False)
                     continue
                 over, since = (
                     at[before]["resolving_at"],

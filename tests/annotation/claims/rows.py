@@ -147,6 +147,25 @@ class Exported:
         return sorted(place for place in places & self.labeled if place[:2] in self.training)
 
     @cached_property
+    def trained(self) -> set[tuple[int, str, str]]:
+        """Round, item and rater of calibration items that someone answered or skipped."""
+        rows = [row for row in self.tables["answers"] if row["state"] in ("submitted", "skipped")]
+        places = {(int(row["round"]), row["item"], row["rater"]) for row in rows}
+        return {place for place in places if place[:2] in self.training}
+
+    @cached_property
+    def told_by(self) -> dict[tuple[int, str], set[str]]:
+        """By round and item who gave a label there in any role, or resolved it; "" for what was imported."""
+        found: dict[tuple[int, str], set[str]] = defaultdict(set)
+        for of, item, who in self.labeled:
+            found[of, item].add(who)
+        for row in self.tables["resolutions"]:
+            if row["method"] != "reopened":
+                who = "" if row["method"] == "imported" else row["decided_by"]
+                found[int(row["round"]), row["item"]].add(who)
+        return found
+
+    @cached_property
     def versions(self) -> list[int]:
         return sorted({int(self.rounds[place[0]]["taxonomy_version"]) for place in self.submitted()})
 

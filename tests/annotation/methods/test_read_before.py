@@ -97,6 +97,72 @@ def test_labels_of_calibration_items_were_read_and_given_before_too() -> None:
         assert complaints(made.rows, replace(made.facts, **{path: ()})), path
 
 
+def model_labels(study: Study) -> None:
+    """A model labels what bob and carol skip."""
+    add_member(seat=make.owner_seat(study), username=make.user("model").username, roles=["rater"], kind="machine")
+    round_ = make.open_round(study, 2, raters=("bob", "carol", "model"), raters_per_item=2)
+    make.rate(round_, "item bob carol model\n1 - - crash\n2 - - -")
+
+
+def labels_of_a_sheet(study: Study) -> None:
+    """Agreed labels come with a sheet, without any rater."""
+    make.issues(2)
+    sheet = "item,rater,dimension,value\nacme/rocket#1,final,symptom,crash\n"
+    assert import_ratings(user=make.user("olga"), study="study", file=sheet.encode(), name="sheet.csv").n_resolutions
+
+
+def resolved_label(study: Study) -> None:
+    """Bob labels alone, and ada resolves."""
+    round_ = make.rate(make.open_round(study, 2, raters_per_item=2), "item bob carol\n1 crash -\n2 - -")
+    resolve(
+        seat=make.seat(study, "ada"), round_=round_, item=get_item(make.seat(study, "ada"), NAMES[0]), part=1,
+        dimension="symptom", values=["hang"], rationale="It hangs.", expected=None,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("told", [model_labels, labels_of_a_sheet, resolved_label])
+def test_labels_that_no_planned_rater_gave_were_readable_too(told: Callable[[Study], None]) -> None:
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    told(study)
+    first = Round.objects.get()
+    if first.state != Round.State.CLOSED:
+        rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    opened_later(again(study, "bob", "dave"))
+    made = exported(study, resamples=10)
+    assert "round 2, R1 (1 item) and R3 (1 item) could read labels that others had" in as_text(paragraph(made.facts))
+    if told != labels_of_a_sheet:  # whose rounds are checked as if raters had labeled there
+        assert complaints(made.rows, made.facts) == []
+
+
+@pytest.mark.parametrize("answer", ["hang", "-"])
+def test_who_was_told_what_is_known_of_an_item_in_a_round_under_way_could_read_its_label(answer: str) -> None:
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    make.issues(2)
+    known = {NAMES[0]: {"labels": {"symptom": ["crash"]}, "why": "It stops."}}
+    pilot = make.open_round(study, 1, first=10, kind="pilot", known=known)
+    round_ = again(study, "bob", "dave", label=False)
+    make.rate(pilot, f"item bob\n1 {answer}")
+    make.rate(round_, "item bob dave\n1 crash crash\n2 crash crash")
+    make.rate(pilot, "item carol\n1 -")
+    make.rate(pilot, "item bob carol\n10 crash crash")
+    (found,) = methods(make.owner_seat(study), resamples=10).read_before
+    assert (found.round, found.by) == (2, [("R1", 1)])
+
+
+@pytest.mark.slow
+def test_an_item_that_a_third_rater_labels_again_was_labeled_before() -> None:
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    round_ = make.rate(make.open_round(study, 3), "item bob carol\n1 crash hang\n2 hang hang\n3 hang hang")
+    item = get_item(make.seat(study, "ada"), NAMES[0])
+    ask_third_rater(seat=make.seat(study, "ada"), round_=round_, item=item, rater="R3")
+    make.submit(round_, "dave", 1, {"symptom": ["hang"]})
+    rounds.close_round(seat=make.owner_seat(study), number=1, leave_open=True)
+    opened_later(again(study, "dave", "erin"))
+    made = exported(study, resamples=10)
+    assert made.facts.n_rated_before == 1 and complaints(made.rows, made.facts) == []
+
+
 def test_who_comes_into_an_open_round_by_a_sheet_is_blind_from_then_on() -> None:
     study = first_round()
     round_ = again(study, "dave", "erin", label=False)
