@@ -118,7 +118,7 @@ def test_pages_take_as_many_queries_for_large_sheets_as_for_small_ones(study: St
         rows = "".join(f"i{each},{rater},crash\n" for each in range(n) for rater in ("bob", "carol"))
         addresses.append(upload(client, [file("item,rater,symptom\n" + rows)], "/studies/study/import/"))
     for address in addresses:
-        with assert_queries(12):  # one of them for the rounds that the study has, three for what is hidden from its reader
+        with assert_queries(12):  # one for the rounds of the study, three for what is hidden here
             assert client.get(address).status_code == 200
     with assert_queries(5):
         client.get("/studies/study/import/")
