@@ -245,6 +245,8 @@ PRESENT_HERE = ~LookupExists(NOT_COUNTING.filter(round=OuterRef("round"), item=O
 """Its item is not excluded there; it can be a calibration item."""
 HAS_LABEL = LookupExists(Rating.objects.filter(annotation=OuterRef("current")))
 """An answer in which at least one dimension was labeled."""
+HAD_LABEL = LookupExists(Rating.objects.filter(annotation__assignment=OuterRef("pk")))
+"""One that had a label in any revision: who read it knows it, also if a skip replaced it."""
 
 
 def _labeled(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
@@ -411,11 +413,13 @@ def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, 
     matched = PartMatch.objects.filter(Q(annotation=OuterRef("blind")) | Q(annotation=OuterRef("current")))
     here = NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item"))
     labeled = Assignment.objects.filter(
-        seat.not_withheld(), HAS_LABEL, round__in=rounds, rater__kind=Membership.Kind.PERSON,
-        state=Assignment.State.SUBMITTED,
-    )  # fmt: skip
-    labeled = labeled.annotate(  # without its place where it counts: one look at it, for hundreds of thousands
-        number=F("round__number"), is_matched=Exists(matched), is_excluded=Subquery(here.values("excluded"))
+        seat.not_withheld(), HAD_LABEL, round__in=rounds, rater__kind=Membership.Kind.PERSON
+    )
+    is_matched = Q(Exists(matched), HAS_LABEL, state=Assignment.State.SUBMITTED)
+    labeled = labeled.annotate(
+        number=F("round__number"),
+        is_matched=ExpressionWrapper(is_matched, BooleanField()),
+        is_excluded=Subquery(here.values("excluded")),  # one look at its place for each of hundreds of thousands
     )
     columns = ("item_id", "rater_id", "round_id", "number", "is_matched", "is_excluded", "slot")
     try:
@@ -464,9 +468,9 @@ def _read_before(seat: Seat, rounds: Sequence[Round]) -> list[ReadBefore]:
     someone came into an open round, or left it, five more where third raters were asked, and four more where a proposal
     was accepted. Agreement counts no labels of third raters, so `items` has none of theirs.
     """
-    labeled = _labeled(seat, rounds)
-    thirds = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, HAS_LABEL, THIRD_RATERS, round__in=rounds)
-    thirds = thirds.filter(state=Assignment.State.SUBMITTED).order_by()
+    labeled = _assigned(seat, rounds).filter(HAD_LABEL)
+    thirds = Assignment.objects.filter(seat.not_withheld(), COUNTS_HERE, HAD_LABEL, THIRD_RATERS, round__in=rounds)
+    thirds = thirds.order_by()
     found = reaches(seat.study, rounds, rounds), reaches(seat.study, rounds, rounds, of_third_raters=True)
     planned = _drafts_read(seat, rounds, labeled) | _known_read(rounds, labeled)
     planned |= _read_places(seat, rounds, labeled, found[0])
@@ -512,8 +516,7 @@ def _read_places(
     first = Annotation.objects.filter(assignment=OuterRef("pk"), revision=1).values("created_at")
     is_apart = ExpressionWrapper(Q(current__idempotency_key__startswith=MARK) | Q(blind__isnull=True), BooleanField())
     first_at = Subquery(first) if any(each.before for each in found) else F("current__created_at")
-    given = Assignment.objects.filter(seat.not_withheld(), PRESENT_HERE, HAS_LABEL, round__in=rounds).order_by()
-    given = given.filter(state=Assignment.State.SUBMITTED)
+    given = Assignment.objects.filter(seat.not_withheld(), PRESENT_HERE, HAD_LABEL, round__in=rounds).order_by()
     of_people = RATERS & Q(rater__kind=Membership.Kind.PERSON)
     (theirs, of_theirs), (others, of_others) = (
         each.annotate(is_apart=is_apart, first_at=first_at)

@@ -150,6 +150,22 @@ def test_who_was_told_what_is_known_of_an_item_in_a_round_under_way_could_read_i
     assert (found.round, found.by) == (2, [("R1", 1)])
 
 
+@pytest.mark.parametrize("whose", ["bob", "ada"])
+def test_a_label_that_a_skip_replaced_was_read_and_given_before_too(whose: str) -> None:
+    study = make.study(raters=("bob", "carol", "dave", "erin"))
+    first = make.rate(make.open_round(study, 3), "item bob\n1 crash")
+    may_rate(study, ada=["rater"])
+    if whose == "bob":
+        make.submit(first, "bob", 1, skip="no bug")
+    make.rate(again(study, "ada", "erin", label=False), "item ada erin\n1 crash crash\n2 crash crash")
+    second = Round.objects.get(number=2)
+    if whose == "ada":
+        make.submit(second, "ada", 1, skip="no bug")
+    make.rate(first, "item bob carol\n1 - -\n2 hang hang\n3 hang hang")
+    (found,) = methods(make.owner_seat(study), resamples=10).read_before
+    assert (found.round, [code for code, _ in found.by]) == (2, [make.member(study, "ada").code])
+
+
 @pytest.mark.slow
 def test_an_item_that_a_third_rater_labels_again_was_labeled_before() -> None:
     study = make.study(raters=("bob", "carol", "dave", "erin"))
