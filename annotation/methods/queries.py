@@ -121,7 +121,7 @@ from annotation.models import (
     Sample,
     SampleIssue,
 )
-from annotation.models.assignment_kinds import RATERS, THIRD_RATERS
+from annotation.models.assignment_kinds import RATERS, THIRD_RATERS, is_rater_sql
 from annotation.resolving.queries.queue import queue_of
 from taxonomy.kinds import KINDS
 from taxonomy.models import Dimension, TaxonomyVersion
@@ -388,7 +388,7 @@ def _answers(seat: Seat, rounds: Sequence[Round]) -> dict[int, dict[str, int]]:
 _RATED_BEFORE = """
 WITH labeled AS MATERIALIZED ({labeled}),
 told AS (
-    SELECT item_id, is_matched, is_excluded IS NULL AND slot IS NOT NULL AS counts, count(*) OVER (
+    SELECT item_id, is_matched, is_excluded IS NULL AND {is_rater} AS counts, count(*) OVER (
         PARTITION BY item_id, rater_id ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS n_earlier
     FROM labeled WHERE is_excluded IS NOT TRUE
@@ -428,7 +428,7 @@ def _rated_before_and_matched(seat: Seat, rounds: Sequence[Round]) -> dict[str, 
         return {}
     with connection.cursor() as cursor:
         every = [each.pk for each in rounds]
-        cursor.execute(_RATED_BEFORE.format(labeled=sql), [*params, every, every])
+        cursor.execute(_RATED_BEFORE.format(labeled=sql, is_rater=is_rater_sql("labeled")), [*params, every, every])
         n_before, n_matched, is_again = cursor.fetchone()
     read_before = _read_before(seat, rounds) if is_again else ()
     return {"n_rated_before": n_before, "n_matched": n_matched, "read_before": read_before}
