@@ -542,7 +542,7 @@ def _read_places(
 
 
 def _known_read(rounds: Sequence[Round], labeled: QuerySet[Assignment]) -> dict[tuple[int, int, int], datetime]:
-    """Round, rater and item of answers whose raters were told what is known of a calibration item, and since when.
+    """Round, rater, item and time of answers whose raters had seen what is known of a calibration item before.
 
     They had answered or skipped it in another of these rounds, which may be under way. One query.
     """

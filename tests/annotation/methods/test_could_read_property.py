@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
 
 from annotation.core.errors import ConcordError
 from annotation.imports.actions.ratings import import_ratings
@@ -107,24 +108,27 @@ class History:
         return f"round {made.number}: {names} {items} known={bool(known)}"
 
     def answer(self) -> str:
-        asked = Assignment.objects.filter(
-            round__study=self.study, state__in=Assignment.UNFINISHED,
-            round__state__in=[Round.State.OPEN, Round.State.RESOLVING],
-        )  # fmt: skip
-        each = (
-            self.random.choice(list(asked.select_related("round", "item", "rater__user").order_by("pk")))
-            if asked
-            else None
-        )
+        under_way = [Round.State.OPEN, Round.State.RESOLVING]
+        asked = Assignment.objects.filter(round__study=self.study, state__in=Assignment.UNFINISHED)
+        return self.give(asked.filter(round__state__in=under_way))
+
+    def change(self) -> str:
+        given = Assignment.objects.filter(round__study=self.study, state__in=Assignment.FINISHED)
+        return self.give(given.filter(rater__user__username__in=PEOPLE))
+
+    def give(self, rows: QuerySet[Assignment]) -> str:
+        """One of these gets an answer; what its rater had read counts where the answer is a new blind one, or first."""
+        found = list(rows.select_related("round", "item", "rater__user").order_by("pk"))
+        each = self.random.choice(found) if found else None
         if each is None or each.rater.user is None:
             return "nothing to answer"
-        name = each.rater.user.username
+        name, item, number = each.rater.user.username, each.item.identifier, each.round.number
         self.look(name)
-        item = each.item.identifier
+        is_first, was = each.state in Assignment.UNFINISHED, each.blind_id
         seen = {of for of, read in self.read[name] if read == item}
-        if self.send(each, name):
-            self.before[each.round.number, item, name] = seen
-        return f"{name} answers {item} in {each.round.number}, had read {seen}"
+        if self.send(each, name) and (is_first or Assignment.objects.get(pk=each.pk).blind_id != was):
+            self.before[number, item, name] = seen
+        return f"{name} {'answers' if is_first else 'changes'} {item} in {number}, had read {seen}"
 
     def send(self, each: Assignment, name: str) -> bool:
         body: dict[str, Any] = {"assignment": str(each.public_id)}
@@ -133,24 +137,6 @@ class History:
         else:
             body["labels"] = {"symptom": [self.random.choice(VALUES)]}
         return bool(self.scripts[name].send("POST", "studies/study/annotations/", body).status_code == 201)
-
-    def change(self) -> str:
-        given = Assignment.objects.filter(round__study=self.study, state__in=Assignment.FINISHED)
-        given = given.filter(rater__user__username__in=PEOPLE)
-        each = (
-            self.random.choice(list(given.select_related("round", "item", "rater__user").order_by("pk")))
-            if given
-            else None
-        )
-        if each is None or each.rater.user is None:
-            return "nothing to change"
-        name = each.rater.user.username
-        self.look(name)
-        was = each.blind_id
-        seen = {of for of, read in self.read[name] if read == each.item.identifier}
-        if self.send(each, name) and Assignment.objects.get(pk=each.pk).blind_id != was:
-            self.before[each.round.number, each.item.identifier, name] = seen
-        return f"{name} changes {each.item.identifier} in {each.round.number}, had read {seen}"
 
     def role(self) -> str:
         name, roles = self.random.choice(PEOPLE), self.random.choice(ROLES)
