@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import shutil
 import signal
 import socket
 import stat
@@ -32,6 +33,10 @@ DATABASE = USER = "concord"
 POSTGRES_MAJOR = 18
 START_SECONDS = 60.0
 STOP_SECONDS = 40.0
+FULL_DISK_SECONDS = 5.0
+"""How long servers that do not answer are given on a disk without room: PostgreSQL ends there and is started again."""
+FULL_DISK_BYTES = 16 << 20
+"""PostgreSQL writes its log in files of 16 MB, and cannot go on where it has no room for the next."""
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
@@ -176,9 +181,16 @@ def _start_keeper(data_dir: Path) -> None:
 
 def _wait_for_answers(data_dir: Path, may_still: Callable[[], bool]) -> None:
     """Return when both servers answer; raises ServersUnavailable when they may not any more, or take too long."""
-    ends_at = time.monotonic() + START_SECONDS
+    begun_at = time.monotonic()
     while not (_postgres_answers(data_dir) and _valkey_answers(data_dir)):
-        if not may_still() or time.monotonic() > ends_at:
+        n_seconds = time.monotonic() - begun_at
+        may = may_still()
+        if (not may or n_seconds > FULL_DISK_SECONDS) and shutil.disk_usage(data_dir).free < FULL_DISK_BYTES:
+            raise ServersUnavailable(
+                f"The disk of {data_dir} is full, and the database servers do not answer. Saved work is safe. "
+                "Free some space, then try again."
+            )
+        if not may or n_seconds > START_SECONDS:
             raise ServersUnavailable(
                 f"The servers of {data_dir} do not answer; see postgres.log and valkey.log in {data_dir / 'logs'}."
             )

@@ -175,7 +175,7 @@ class Site:
         """How a command of `manage.py` ended."""
         return subprocess.run(
             [sys.executable, "manage.py", *arguments],
-            check=False, cwd=BASE_DIR, env=self._environment, capture_output=True, text=True, timeout=60,
+            check=False, cwd=BASE_DIR, env=self._environment, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
 
     def manage(self, *arguments: str) -> str:

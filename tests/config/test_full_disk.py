@@ -7,9 +7,11 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 import pytest
 from django.core.files.base import ContentFile
 from django.db import OperationalError
@@ -154,6 +156,13 @@ def test_the_last_room_is_for_labeling_and_a_full_disk_loses_nothing(disk: Path)
         assert statuses <= {201, 503}, statuses
         refused = site.tried("add_user", "zoe")
         assert refused.returncode in (0, 1) and "Traceback" not in refused.stderr, refused.stderr
+
+        with suppress(psycopg2.OperationalError):
+            use_up_log(site)
+        statuses |= {rater.label() for _ in range(5)}
+        assert statuses <= {201, 503}, statuses
+        refused = site.tried("add_user", "zac")
+        assert refused.returncode == 1 and "is full" in refused.stderr and "Traceback" not in refused.stderr, refused
         assert beat.is_running() and beat.pid == site.clock()[0].pid
 
         for filler in disk.glob("filler-*"):
@@ -167,6 +176,12 @@ def test_the_last_room_is_for_labeling_and_a_full_disk_loses_nothing(disk: Path)
         print(f"{len(rater.acknowledged)} answers acknowledged, {len(stored)} stored; with a full disk: {statuses}")
     finally:
         site.stop()
+
+
+def use_up_log(site: Site) -> None:
+    """Has PostgreSQL want a new file for its log, which ends it here; it cannot start before there is room."""
+    for n in range(5):
+        site.query(f"SELECT pg_switch_wal(); CREATE TABLE log_{n} AS SELECT 1 AS one")
 
 
 def ready(site: Site) -> dict[str, Any]:
