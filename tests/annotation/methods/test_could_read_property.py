@@ -226,9 +226,10 @@ def _checked(seed: int, n_acts: int = 40) -> int:
 
 @pytest.mark.slow
 def test_who_could_read_a_label_before_theirs_is_marked_or_named() -> None:
-    _checked(3, n_acts=30)
+    assert _checked(3, n_acts=30) > 0, "nobody had read anything"
 
 
 @pytest.mark.soak
-def test_in_many_histories_who_could_read_a_label_before_theirs_is_marked_or_named() -> None:
-    assert sum(_checked(seed) for seed in range(20)) > 10
+@pytest.mark.parametrize("seed", range(20))
+def test_in_many_histories_who_could_read_a_label_before_theirs_is_marked_or_named(seed: int) -> None:
+    _checked(seed)
