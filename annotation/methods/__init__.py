@@ -1,6 +1,6 @@
 """Methods text for papers: a paragraph, a checklist, and a table, made from facts.
 
-Pure: `Facts` are gathered by `annotation.methods.queries`, for pages, REST, the shell and files alike.
+Pure: `Facts` are gathered by `annotation.methods.queries.methods`, for pages, REST, the shell and files alike.
 """
 
 from annotation.methods.checklist import (

@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 
 from annotation.assignments.actions.reading_log import REST, note_results
 from annotation.core.api_requests import seat_of
-from annotation.methods.queries import methods, methods_as_document
+from annotation.methods.queries.methods import methods, methods_as_document
 
 
 class MethodsOfStudy(APIView):

@@ -27,8 +27,8 @@ from annotation.methods import (
     under_heads,
     whole_markdown,
 )
-from annotation.methods import queries as method_queries
 from annotation.methods.outline import paragraph
+from annotation.methods.queries import methods as method_queries
 
 TAGS = {"yes": "state-good", "partly": "state-warn", "missing": "state-bad", "not needed": "state-off"}
 LEVELS = {

@@ -20,7 +20,7 @@ from annotation.labels.queries.version_mapping import target_version
 from annotation.labels.registration import DEFAULT, has_coefficients, is_registered, primary_of
 from annotation.methods import checklist_as_markdown, latex, whole_markdown
 from annotation.methods.facts import round_numbers
-from annotation.methods.queries import methods, methods_as_document
+from annotation.methods.queries.methods import methods, methods_as_document
 from annotation.studies.actions.primary import newest_dimensions
 from shared.commands import ConcordCommand
 from shared.errors import ConcordError

@@ -26,7 +26,7 @@ from annotation.exports.queries import rows
 from annotation.exports.queries.requests import ExportKind, ExportProgress, ExportRequest
 from annotation.labels.resolution_notes import NOTES
 from annotation.methods import checklist_as_markdown, whole_markdown
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Round, Sample
 from annotation.package import descriptor, readme_and_citation
 from annotation.package.dictionary import AGREEMENT, frame_of, tables

@@ -19,7 +19,7 @@ from annotation.core.access import get_whole_study
 from annotation.core.errors import Conflict, Invalid
 from annotation.methods import as_text, checklist_as_markdown, rows
 from annotation.methods.outline import paragraph
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import AuditEvent, Round, Study
 from annotation.package.queries.results import agreement_document
 from annotation.rounds.actions import rounds

@@ -14,7 +14,7 @@ from annotation.core.access import get_whole_study
 from annotation.core.errors import Conflict, Invalid
 from annotation.methods import as_text, checklist_as_markdown
 from annotation.methods.outline import paragraph
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import AuditEvent, Study
 from annotation.rounds.actions import rounds
 from annotation.studies.actions.studies import change_study, register_primary

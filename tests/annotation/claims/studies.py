@@ -27,7 +27,7 @@ from annotation.imports.actions.ratings import import_ratings
 from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions.members import add_member
 from annotation.methods import Facts
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Assignment, Round, Study
 from annotation.package.queries import package as study_package
 from annotation.package.queries import results

@@ -16,7 +16,7 @@ from annotation.imports.sheets import ValueReader
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labels.queries.verdicts import read_values
 from annotation.members.actions import members
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import (
     Annotation,
     Assignment,

@@ -12,7 +12,7 @@ from annotation.labeling.actions.next_item import take_next
 from annotation.members.actions import members
 from annotation.methods import as_text
 from annotation.methods.outline import paragraph
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Assignment, InboxLine, Item, Round, Study
 from annotation.rounds.actions import raters as rater_actions
 from annotation.rounds.actions import rounds

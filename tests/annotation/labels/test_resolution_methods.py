@@ -21,7 +21,7 @@ from annotation.labels.queries.verdicts import round_verdicts
 from annotation.members.actions.leaving import leave_study
 from annotation.members.actions.members import add_member, set_member
 from annotation.methods import checklist
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Assignment, AuditEvent, Meeting, MeetingResolution, Resolution, Round
 from annotation.resolving.actions.meetings import read_meeting
 from annotation.resolving.actions.resolutions import reopen, resolve

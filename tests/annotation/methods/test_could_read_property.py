@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from annotation.core.errors import ConcordError
 from annotation.imports.actions.ratings import import_ratings
 from annotation.members.actions.members import add_member
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Assignment, Membership, Rating, Resolution, Round
 from annotation.rounds.actions import raters, rounds
 from tests import builders as make

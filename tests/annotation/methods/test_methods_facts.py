@@ -16,7 +16,7 @@ from annotation.members.actions.leaving import remove_member
 from annotation.members.actions.members import add_member, set_member
 from annotation.methods import ChecklistItem, Facts, RoundFacts, SampleFacts, as_text, checklist, latex
 from annotation.methods.outline import paragraph
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Resolution, RoundItem, Study
 from annotation.plans import jobs as plan_jobs
 from annotation.plans.actions import preview_plan, run_plan

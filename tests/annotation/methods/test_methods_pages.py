@@ -21,7 +21,7 @@ from annotation.agreement_report.queries.options import ask
 from annotation.choosing.actions import samples as sample_actions
 from annotation.core.access import get_item, get_whole_study
 from annotation.imports.actions.ratings import import_ratings
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Round, Study
 from annotation.resolving.actions import resolutions as resolution_actions
 from annotation.resolving.actions import third_rater_requests as third_raters

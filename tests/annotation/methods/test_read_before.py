@@ -21,7 +21,7 @@ from annotation.members.actions.members import add_member, set_member
 from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text, checklist, sentences
 from annotation.methods.outline import paragraph
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Assignment, AuditEvent, Membership, Proposal, Resolution, Round, Study
 from annotation.resolving.actions.resolutions import reopen, resolve
 from annotation.resolving.actions.third_rater_requests import ask_third_rater

@@ -8,7 +8,7 @@ from django.test import Client
 
 from annotation.methods import as_text, sentences
 from annotation.methods.outline import paragraph
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Study
 from annotation.rounds.actions import rounds
 from tests import builders as make

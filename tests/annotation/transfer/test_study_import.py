@@ -31,7 +31,7 @@ from annotation.members.actions.members import add_member, set_member
 from annotation.members.actions.name_only_members import join_member
 from annotation.methods import as_text
 from annotation.methods.outline import paragraph
-from annotation.methods.queries import methods
+from annotation.methods.queries.methods import methods
 from annotation.models import Arrival, Assignment, Membership, Plan, Remark, Resolution, Round, RoundRater, Study
 from annotation.overview.actions.demo import FOLDER, REPOSITORY
 from annotation.package.queries.people import PackagePeople

@@ -1,0 +1,1 @@
+"""Queries for the methods text: rounds, raters, earlier reading, dimensions, samples, and resolutions."""
