@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 from django.db.models import QuerySet
 
+from annotation.core.access import Seat, get_seat, get_whole_study
 from annotation.core.errors import ConcordError
 from annotation.imports.actions.ratings import import_ratings
+from annotation.members.actions.leaving import remove_member
 from annotation.members.actions.members import add_member
 from annotation.methods.queries.methods import methods
 from annotation.models import Assignment, Membership, Rating, Resolution, Round
 from annotation.rounds.actions import raters, rounds
+from annotation.transfer.actions.study_import import bring_study
 from tests import builders as make
+from tests.annotation.transfer.test_study_export import written
 from tests.scripts import Script
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(3600)]
@@ -34,6 +38,7 @@ class History:
         self.study = make.study(raters=PEOPLE[:4], resolve_when=self.random.choice(["item", "round"]))
         username = make.user("model").username
         add_member(seat=self.owner, username=username, roles=["rater"], kind="machine")
+        self.memberships = {name: make.member(self.study, name).pk for name in PEOPLE}
         make.issues(len(ITEMS))
         self.scripts = {name: Script(name) for name in PEOPLE}
         self.mia = Script("olga")
@@ -49,6 +54,10 @@ class History:
     def owner(self) -> Any:
         return make.owner_seat(self.study)
 
+    def member(self, name: str) -> Membership:
+        """Also of who left."""
+        return Membership.objects.get(pk=self.memberships[name])
+
     @property
     def open(self) -> list[Round]:
         return list(self.study.rounds.filter(state=Round.State.OPEN).order_by("number"))
@@ -58,10 +67,10 @@ class History:
         for number in self.study.rounds.order_by("number").values_list("number", flat=True):
             for kind in ("ratings", "labels"):
                 answer = self.scripts[name].send("GET", f"studies/study/{kind}/?round={number}")
-                assert answer.status_code in (200, 403), answer.content
+                assert answer.status_code in (200, 403, 404), answer.content
                 if answer.status_code != 200:
                     continue
-                own = make.member(self.study, name).code
+                own = self.member(name).code
                 for row in answer.json()["results"]:
                     if row["values"] and row.get("rater") != own and self.is_of_others(name, number, row["item"]):
                         self.read[name].add((number, row["item"]))
@@ -84,8 +93,10 @@ class History:
                 self.third,
                 self.sheet,
                 self.end,
+                self.staff,
+                self.out,
             ],
-            [4, 16, 3, 3, 2, 1, 3, 2, 3],
+            [4, 16, 3, 3, 2, 1, 3, 2, 3, 0.3, 1],
         )[0]
         try:
             said = act()
@@ -156,7 +167,7 @@ class History:
         if not self.open:
             return "nothing open"
         name, round_ = self.random.choice(PEOPLE), self.random.choice(self.open)
-        code = make.member(self.study, name).code or "-"
+        code = self.member(name).code or "-"
         raters.withdraw_rater(seat=self.owner, number=round_.number, rater=code)
         return f"{name} leaves {round_.number}"
 
@@ -177,6 +188,19 @@ class History:
         text = f"round,item,rater,dimension,value\n{number},{item},{name},symptom,{self.random.choice(VALUES)}\n"
         report = import_ratings(user=make.user("olga"), study="study", file=BytesIO(text.encode()), name="sheet.csv")
         return f"sheet {number} {item} {name}: {report.n_ratings}"
+
+    def staff(self) -> str:
+        """Someone joins the staff and stays in it: they read results of every study."""
+        user = make.user(self.random.choice(PEOPLE[:4]))
+        user.is_staff = True
+        user.save(update_fields=["is_staff"])
+        return f"{user.username} is staff"
+
+    def out(self) -> str:
+        """Someone leaves the study; an owner adds them again with `role`."""
+        name = self.random.choice(PEOPLE[:4])
+        remove_member(seat=self.owner, member=self.member(name))
+        return f"{name} leaves the study"
 
     def end(self) -> str:
         under_way = self.study.rounds.filter(state__in=[Round.State.OPEN, Round.State.RESOLVING])
@@ -203,7 +227,7 @@ class History:
         for (number, item, name), seen in self.before.items():
             given = Assignment.objects.get(
                 round__study=self.study, round__number=number, item__issue__number=item.rpartition("#")[2],
-                rater=make.member(self.study, name),
+                rater=self.member(name),
             )  # fmt: skip
             counts = Rating.objects.filter(annotation=given.blind_id or 0).exists()
             is_known = given.round.round_items.filter(item=given.item, known__isnull=False).exists()
@@ -216,11 +240,19 @@ class History:
         return found
 
 
+def _told_before(seat: Seat) -> list[tuple[int, list[tuple[str, int]], list[tuple[str, int]], int]]:
+    found = methods(seat, resamples=10).read_before
+    return [(each.round, list(each.by), list(each.resolved), len(each.items)) for each in found]
+
+
 def _checked(seed: int, n_acts: int = 40) -> int:
     history = History(seed)
     for _ in range(n_acts):
         history.do()
     assert not (missed := history.missed()), "\n".join([*missed, *history.log])
+    file = BytesIO(written(get_whole_study("study"), "study"))
+    moved = bring_study(user=make.user("mia"), file=file, slug="moved")[0].study
+    assert _told_before(get_seat(make.user("mia"), moved.slug)) == _told_before(history.owner), history.log
     return history.n_told
 
 
