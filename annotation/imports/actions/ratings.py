@@ -27,7 +27,7 @@ from annotation.imports.queries.ratings import (
     CHUNK,
     CODE,
     decided_spellings,
-    is_labeled_elsewhere,
+    is_under_way_elsewhere,
     items_by_key,
     members_by_name,
     stored_issues,
@@ -337,6 +337,8 @@ def import_sheet(
         if meanings:
             keep_spellings(seat, work.reader, meanings)
         report = work.run()
+        if added:
+            work.require_no_item_under_way()
         if new is None and not report.is_something:
             transaction.set_rollback(True)
         elif new is not None and new.taxonomy and not report.is_something:
@@ -380,6 +382,8 @@ class _Import:
         self.readers: dict[int, ValueReader] = {}
         self.on_progress = on_progress
         self.n_done = 0
+        self.new: list[Round] = []
+        """Rounds that the import makes."""
         self.told: set[tuple[int, int | None]] = set()
         """Item and rater of everything with a label, as chunks list it."""
         self.n_total = len(sheet.part_labels)
@@ -723,16 +727,27 @@ class _Import:
     def _move_on(self, round_: Round, is_new: bool) -> None:
         """A new round is closed at once where nothing is left to decide; an open one may have got its last answer.
 
-        Not while someone labels an item of it elsewhere: from them it is withheld whether its raters differ.
+        Not while an item of it is under way elsewhere: from people who label it there, or read by a link, it is
+        withheld whether its raters differ.
         """
-        if is_new and is_labeled_elsewhere(round_):
-            return
-        if is_new and not n_open_proposals(round_) and not has_open_disagreements(round_):
-            round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
-            round_.save(update_fields=["state", "closed_at"])
+        if is_new:
+            self.new.append(round_)
+            if not (is_under_way_elsewhere(round_) or n_open_proposals(round_) or has_open_disagreements(round_)):
+                round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
+                round_.save(update_fields=["state", "closed_at"])
         elif round_.state == Round.State.OPEN:
             finish_if_done(round_.pk)
             round_.refresh_from_db(fields=["state"])
+
+    def require_no_item_under_way(self) -> None:
+        """Raises Conflict where an item of a new round is in another one that is open or resolving."""
+        if any(is_under_way_elsewhere(each) for each in self.new):
+            raise Conflict(
+                "Nothing was saved: a value can't become a new category while an item of the sheet is in another round "
+                "that is not closed, because the new version would show this label to people who label the item. Take "
+                "it as a proposal, or import the sheet when that round is closed.",
+                code="item_under_way",
+            )
 
     def _refuse_all(self, label: str, key: str, reason: str) -> None:
         rows = [row for _, each in self.answers.get((label, key), ()) for row in each]

@@ -7,11 +7,12 @@ from itertools import islice
 from operator import or_
 from typing import TypeVar
 
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Lower
 
 from accounts.models import User
 from annotation.core.access import Seat
+from annotation.core.imported import MARK
 from annotation.imports.sheets import ItemName
 from annotation.labels.consensus import PENDING, Values
 from annotation.labels.queries.verdicts import resolution_values
@@ -37,14 +38,19 @@ def decided_spellings(seat: Seat) -> dict[tuple[str, str], str]:
     return {(each.dimension_key, each.spelling): PENDING if each.is_pending else each.category_key for each in rows}
 
 
-def is_labeled_elsewhere(round_: Round) -> bool:
-    """Whether an item of a round is in an open one of its study, or waits for a third rater; one query."""
+def is_under_way_elsewhere(round_: Round) -> bool:
+    """Whether an item of a round is in another one of its study that is open or resolving; one query.
+
+    Rounds of sheets do not count before someone was asked there as a third rater, of any item: so nobody can tell from
+    what follows which items wait for one.
+    """
+    asked = Assignment.objects.filter(THIRD_RATERS, round=OuterRef("pk"))
+    asked = asked.exclude(current__idempotency_key__startswith=MARK)
+    of_sheet = Q(opened_at=F("resolving_at")) & ~Exists(asked)  # as `Round.is_from_sheet`
+    others = Round.objects.filter(study=round_.study_id).exclude(pk=round_.pk)
+    under_way = others.filter(Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~of_sheet))
     here = RoundItem.objects.filter(round=round_).order_by().values("item")
-    places = RoundItem.objects.filter(round__study=round_.study_id, round__state=Round.State.OPEN, item__in=here)
-    asked = Assignment.objects.filter(
-        THIRD_RATERS, round__study=round_.study_id, state__in=Assignment.UNFINISHED, item__in=here
-    )
-    return places.order_by().values("pk").union(asked.order_by().values("pk"), all=True).exists()
+    return RoundItem.objects.filter(round__in=under_way, item__in=here).exists()
 
 
 def members_by_name(study: Study) -> dict[str, Membership]:

@@ -9,10 +9,11 @@ from django.db import connection, transaction
 
 from annotation.core.access import get_round
 from annotation.core.errors import Conflict, Forbidden, Invalid, NotFound
-from annotation.imports.actions.ratings import ImportReport, import_ratings
+from annotation.imports.actions.ratings import ImportReport, import_ratings, import_sheet, plan_import
 from annotation.imports.actions.vocabulary import keep_spellings
 from annotation.imports.queries.ratings import decided_spellings
 from annotation.imports.sheets import ValueReader
+from annotation.imports.sheets.plans import SheetOptions
 from annotation.labeling.actions.answers import submit_annotation
 from annotation.labels.queries.verdicts import read_values
 from annotation.members.actions import members
@@ -622,10 +623,15 @@ def test_who_read_labels_of_an_item_elsewhere_is_not_blind_in_a_round_that_came_
     assert [(each.blind is not None, each.unblinded) for each in given] == [(True, False), (False, True)]
 
 
+@pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING])
 @pytest.mark.parametrize("second", ["crash", "hang"])
-def test_a_new_round_stays_open_to_decisions_while_an_item_of_it_is_labeled_elsewhere(second: str) -> None:
+def test_a_new_round_stays_open_to_decisions_while_an_item_of_it_is_in_a_round_under_way(
+    second: str, state: str
+) -> None:
     study = make.study(raters=("bob", "carol", "otto", "pia"))
-    make.open_round(study, 1, first=9)
+    round_ = make.open_round(study, 1, first=9)
+    if state == Round.State.RESOLVING:
+        make.rate(round_, "item bob carol\n9 crash hang")
     take(long(f"item otto pia\n9 crash {second}\n11 slow slow"))
     for name in ("bob", "rea", "olga"):
         told = Script(name).send("GET", "studies/study/rounds/2/").json()
@@ -634,6 +640,45 @@ def test_a_new_round_stays_open_to_decisions_while_an_item_of_it_is_labeled_else
         long("item otto pia\n11 slow slow").replace("dimension,", "round,dimension,").replace(",symptom", ",3,symptom")
     )
     assert Script("bob").send("GET", "studies/study/rounds/3/").json()["state"] == "closed"
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_resolving_round_of_a_sheet_is_under_way_once_a_third_rater_was_asked_there(is_asked: bool) -> None:
+    study = make.study(raters=("dan", "otto", "pia"))
+    take(long("item otto pia\n1 crash hang\n2 hang crash\n3 slow slow"))
+    if is_asked:
+        asked = {"round": 1, "item": "acme/rocket#2", "rater": "dan"}
+        assert Script("olga").send("POST", "studies/study/third-raters/", asked).status_code == 201
+    head = "item,rater,round,dimension,value\n"
+    for number in (1, 2):
+        rows = "".join(f"acme/rocket#{number},{name},{number + 1},symptom,crash\n" for name in ("otto", "pia"))
+        (found,) = take(head + rows).rounds
+        assert found.state == ("resolving" if is_asked else "closed")
+        assert study.rounds.get(number=number + 1).state == found.state
+
+
+@pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED])
+def test_no_value_of_a_sheet_becomes_a_category_while_an_item_of_it_is_in_a_round_under_way(state: str) -> None:
+    study = make.study(raters=("bob", "carol", "otto"))
+    round_ = make.open_round(study, 1, first=9)
+    if state != Round.State.OPEN:
+        make.rate(round_, "item bob carol\n9 crash crash")
+    if state == Round.State.CLOSED:
+        rounds.close_round(seat=make.owner_seat(study), number=1)
+    text = "item,rater,round,dimension,value\nacme/rocket#9,otto,old,symptom,segfault\n"
+    olga = make.user("olga")
+    plan = plan_import(user=olga, study="study", file=text.encode(), options=SheetOptions())
+
+    def taken() -> ImportReport:
+        return import_sheet(user=olga, study="study", sheet=plan.sheet, added=[("symptom", "segfault")])
+
+    if state == Round.State.CLOSED:
+        assert taken().n_ratings == 1
+    else:
+        with pytest.raises(Conflict, match="not closed"):
+            taken()
+    n_made = int(state == Round.State.CLOSED)
+    assert (study.taxonomy.versions.count(), study.rounds.count()) == (1 + n_made, 1 + n_made)
 
 
 def test_who_rates_blind_is_told_no_meaning_that_others_gave_to_values_of_their_sheets() -> None:
