@@ -658,6 +658,21 @@ def test_a_resolving_round_of_a_sheet_is_under_way_once_a_third_rater_was_asked_
 
 
 @pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED])
+def test_the_state_of_a_new_round_does_not_show_whether_a_relabeling_queue_holds_its_item(state: str) -> None:
+    study = make.study(raters=("bob", "carol", "otto"))
+    make.rate(make.open_round(study, 3), "item bob carol\n1 hang hang\n2 slow slow\n3 slow slow")
+    rounds.close_round(seat=make.owner_seat(study), number=1)
+    make.next_version(study, make.HANG_SPLIT)
+    make.worklist(study, 2, "item asked raters\n1 symptom bob", state=state)
+    states = []
+    for number, name in ((1, "a"), (2, "b"), (9, "c")):
+        text = f"item,rater,round,dimension,value\nacme/rocket#{number},otto,{name},symptom,slow\n"
+        states += [each.state for each in take(text).rounds]
+    is_over = state == Round.State.CLOSED
+    assert states == ["closed" if is_over else "resolving", "closed" if is_over else "resolving", "closed"]
+
+
+@pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED])
 def test_no_value_of_a_sheet_becomes_a_category_while_an_item_of_it_is_in_a_round_under_way(state: str) -> None:
     study = make.study(raters=("bob", "carol", "otto"))
     round_ = make.open_round(study, 1, first=9)
