@@ -743,9 +743,9 @@ class _Import:
         """Raises Conflict where an item of a new round is in another one that is open or resolving."""
         if any(is_under_way_elsewhere(each) for each in self.new):
             raise Conflict(
-                "Nothing was saved: a value can't become a new category while an item of the sheet is in another round "
-                "that is not closed, because the new version would show this label to people who label the item. Take "
-                "it as a proposal, or import the sheet when that round is closed.",
+                "A value can't become a new category while an item of the sheet is in another round that is not closed: "
+                "the new version would show this label to people who label the item. Take the value as a proposal, or "
+                "import the sheet when that round is closed.",
                 code="item_under_way",
             )
 
