@@ -32,6 +32,7 @@ from annotation.imports.queries.ratings import (
     members_by_name,
     stored_issues,
     users_by_name,
+    waits_for_third_rater,
 )
 from annotation.imports.sheets import GatheredSheet, RejectedRow, SheetRow, ValueReader
 from annotation.imports.sheets.gathered_rows import MODEL
@@ -741,11 +742,11 @@ class _Import:
 
     def require_no_item_under_way(self) -> None:
         """Raises Conflict where an item of a new round is in another one that is open or resolving."""
-        if any(is_under_way_elsewhere(each) for each in self.new):
+        if any(is_under_way_elsewhere(each) or waits_for_third_rater(each) for each in self.new):
             raise Conflict(
-                "A value can't become a new category while an item of the sheet is in another round that is not closed: "
-                "the new version would show this label to people who label the item. Take the value as a proposal, or "
-                "import the sheet when that round is closed.",
+                "A value can't become a new category while an item of the sheet is in another round that is not "
+                "closed: the new version would show this label to people who label the item. Take the value as a "
+                "proposal, or import the sheet when that round is closed.",
                 code="item_under_way",
             )
 

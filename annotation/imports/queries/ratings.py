@@ -12,7 +12,6 @@ from django.db.models.functions import Lower
 
 from accounts.models import User
 from annotation.core.access import Seat
-from annotation.core.imported import MARK
 from annotation.imports.sheets import ItemName
 from annotation.labels.consensus import PENDING, Values
 from annotation.labels.queries.verdicts import resolution_values
@@ -41,20 +40,25 @@ def decided_spellings(seat: Seat) -> dict[tuple[str, str], str]:
 def is_under_way_elsewhere(round_: Round) -> bool:
     """Whether an item of a round is in another one of its study that is open or resolving; one query.
 
-    Nobody shall tell from what follows which items wait for a third rater or are in a relabeling queue. So rounds of
-    sheets do not count before someone was asked there as a third rater, of any item, and of a queue all items count
-    that it can hold: those of rounds before it.
+    Nobody shall tell from what follows which items wait for a third rater or are in a relabeling queue. So resolving
+    rounds of sheets, which nobody labels but third raters, do not count, and of a queue all items count that it can
+    hold: those of rounds before it.
     """
-    asked = Assignment.objects.filter(THIRD_RATERS, round=OuterRef("pk"))
-    asked = asked.exclude(current__idempotency_key__startswith=MARK)
-    of_sheet = Q(opened_at=F("resolving_at")) & ~Exists(asked)  # as `Round.is_from_sheet`
     others = Round.objects.filter(study=round_.study_id).exclude(pk=round_.pk)
+    of_sheet = Q(opened_at=F("resolving_at"))  # as `Round.is_from_sheet`
     under_way = others.filter(Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~of_sheet))
     later_queues = under_way.filter(kind=Round.Kind.RELABEL, opened_at__gt=OuterRef("opened_at"))
     before = others.filter(Exists(later_queues)).exclude(kind=Round.Kind.SCREENING)
     here = RoundItem.objects.filter(round=round_).order_by().values("item")
     rounds = under_way.exclude(kind=Round.Kind.RELABEL).values("pk").union(before.values("pk"))
     return RoundItem.objects.filter(round__in=rounds, item__in=here).exists()
+
+
+def waits_for_third_rater(round_: Round) -> bool:
+    """Whether someone still has to answer an item of a round as a third rater, in any round; one query."""
+    here = RoundItem.objects.filter(round=round_).order_by().values("item")
+    asked = Assignment.objects.filter(THIRD_RATERS, round__study=round_.study_id, item__in=here)
+    return asked.filter(state__in=Assignment.UNFINISHED).exists()
 
 
 def members_by_name(study: Study) -> dict[str, Membership]:

@@ -643,7 +643,9 @@ def test_a_new_round_stays_open_to_decisions_while_an_item_of_it_is_in_a_round_u
 
 
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_a_resolving_round_of_a_sheet_is_under_way_once_a_third_rater_was_asked_there(is_asked: bool) -> None:
+def test_the_state_of_a_new_round_does_not_show_whether_a_third_rater_was_asked_in_another_sheets_round(
+    is_asked: bool,
+) -> None:
     study = make.study(raters=("dan", "otto", "pia"))
     take(long("item otto pia\n1 crash hang\n2 hang crash\n3 slow slow"))
     if is_asked:
@@ -653,8 +655,17 @@ def test_a_resolving_round_of_a_sheet_is_under_way_once_a_third_rater_was_asked_
     for number in (1, 2):
         rows = "".join(f"acme/rocket#{number},{name},{number + 1},symptom,crash\n" for name in ("otto", "pia"))
         (found,) = take(head + rows).rounds
-        assert found.state == ("resolving" if is_asked else "closed")
-        assert study.rounds.get(number=number + 1).state == found.state
+        assert found.state == study.rounds.get(number=number + 1).state == "closed"
+    olga = make.user("olga")
+    for number in (1, 2):
+        text = f"{head}acme/rocket#{number},otto,more{number},symptom,segfault\n".encode()
+        plan = plan_import(user=olga, study="study", file=text, options=SheetOptions())
+        added = {"sheet": plan.sheet, "added": [("symptom", "segfault")], "dry_run": True}
+        if is_asked and number == 2:
+            with pytest.raises(Conflict, match="not closed"):
+                import_sheet(user=olga, study="study", **added)
+        else:
+            assert import_sheet(user=olga, study="study", **added).n_ratings == 1
 
 
 @pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED])
