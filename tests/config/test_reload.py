@@ -22,9 +22,12 @@ from tests.site import wait_until
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.timeout(900),
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(bool(MISSING), reason=NOT_HERE),
 ]
+PATIENCE = 180
+"""Seconds for a start or a reload: they take 5 on an idle machine."""
 BODY = b"username=nobody&password=" + b"x" * 5000
 
 
@@ -36,7 +39,7 @@ class Service:
         self.port = self._socket.getsockname()[1]
         self._notes = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._notes.bind(str(folder / f"{self.port}.notify"))
-        self._notes.settimeout(60)
+        self._notes.settimeout(PATIENCE)
         self._environment = (
             environment_of_servers()
             | unit_environment("concord-web@", str(self.port))
@@ -75,9 +78,9 @@ class Service:
         self.master = self.master_told()
         assert self.master.pid != former.pid
         if former.pid == self._started.pid:
-            self._started.wait(60)
+            self._started.wait(PATIENCE)
         else:
-            former.wait(60)
+            former.wait(PATIENCE)
 
     def log(self) -> str:
         return self._log.read_text()
