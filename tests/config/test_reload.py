@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=NOT_HERE),
 ]
 PATIENCE = 180
-"""Seconds for a start or a reload: they take 5 on an idle machine."""
+"""Seconds that a start or a reload may take on a busy machine."""
 BODY = b"username=nobody&password=" + b"x" * 5000
 
 
