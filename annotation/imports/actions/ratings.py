@@ -26,13 +26,13 @@ from annotation.imports.actions.vocabulary import NewStudy, extend_taxonomy, kee
 from annotation.imports.queries.ratings import (
     CHUNK,
     CODE,
+    are_being_labeled,
+    are_under_way,
     decided_spellings,
-    is_under_way_elsewhere,
     items_by_key,
     members_by_name,
     stored_issues,
     users_by_name,
-    waits_for_third_rater,
 )
 from annotation.imports.sheets import GatheredSheet, RejectedRow, SheetRow, ValueReader
 from annotation.imports.sheets.gathered_rows import MODEL
@@ -338,8 +338,8 @@ def import_sheet(
         if meanings:
             keep_spellings(seat, work.reader, meanings)
         report = work.run()
-        if added:
-            work.require_no_item_under_way()
+        if added and report.is_something:
+            work.require_new_categories_in_order()
         if new is None and not report.is_something:
             transaction.set_rollback(True)
         elif new is not None and new.taxonomy and not report.is_something:
@@ -728,21 +728,29 @@ class _Import:
     def _move_on(self, round_: Round, is_new: bool) -> None:
         """A new round is closed at once where nothing is left to decide; an open one may have got its last answer.
 
-        Not while an item of it is under way elsewhere: from people who label it there, or read by a link, it is
-        withheld whether its raters differ.
+        Not while an item of it is under way in a round that was there before: from people who label it there, or read
+        by a link, it is withheld whether its raters differ.
         """
         if is_new:
             self.new.append(round_)
-            if not (is_under_way_elsewhere(round_) or n_open_proposals(round_) or has_open_disagreements(round_)):
+            if are_under_way(self.study, round_.round_items.order_by().values("item"), apart=self.new):
+                return
+            if not n_open_proposals(round_) and not has_open_disagreements(round_):
                 round_.state, round_.closed_at = Round.State.CLOSED, timezone.now()
                 round_.save(update_fields=["state", "closed_at"])
         elif round_.state == Round.State.OPEN:
             finish_if_done(round_.pk)
             round_.refresh_from_db(fields=["state"])
 
-    def require_no_item_under_way(self) -> None:
-        """Raises Conflict where an item of a new round is in another one that is open or resolving."""
-        if any(is_under_way_elsewhere(each) or waits_for_third_rater(each) for each in self.new):
+    def require_new_categories_in_order(self) -> None:
+        """Raises Conflict where values become categories for no new round, or while an item is being labeled."""
+        if not self.new:
+            raise Conflict(
+                "Rounds that exist keep their version of the taxonomy, so no value of theirs becomes a new category. "
+                "Give the rows another round, or take the value as a proposal.",
+                code="no_new_round",
+            )
+        if are_being_labeled(self.study, [each.pk for each in self.items.values()]):
             raise Conflict(
                 "A value can't become a new category while an item of the sheet is in another round that is not "
                 "closed: the new version would show this label to people who label the item. Take the value as a "

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice
 from operator import or_
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Lower
 
 from accounts.models import User
@@ -37,28 +37,37 @@ def decided_spellings(seat: Seat) -> dict[tuple[str, str], str]:
     return {(each.dimension_key, each.spelling): PENDING if each.is_pending else each.category_key for each in rows}
 
 
-def is_under_way_elsewhere(round_: Round) -> bool:
-    """Whether an item of a round is in another one of its study that is open or resolving; one query.
+def are_under_way(study: Study, items: Any, *, apart: Collection[Round]) -> bool:
+    """Whether one of these items (ids, or a query) is in a round that is open or resolving, and not `apart`; one query.
 
-    Nobody shall tell from what follows which items wait for a third rater or are in a relabeling queue. So resolving
-    rounds of sheets, which nobody labels but third raters, do not count, and of a queue all items count that it can
-    hold: those of rounds before it.
+    Nobody shall tell from what follows which items are in a relabeling queue: of one all items count that it can hold,
+    those of rounds before it.
     """
-    others = Round.objects.filter(study=round_.study_id).exclude(pk=round_.pk)
+    rounds = Round.objects.filter(study=study).exclude(pk__in=[each.pk for each in apart])
+    under_way = rounds.filter(state__in=[Round.State.OPEN, Round.State.RESOLVING])
+    return RoundItem.objects.filter(round__in=_rounds_of(rounds, under_way), item__in=items).exists()
+
+
+def are_being_labeled(study: Study, items: Collection[int]) -> bool:
+    """The same, but resolving rounds of sheets count only for items that a third rater still has to answer; one query.
+
+    Nobody else labels anything there.
+    """
+    rounds = Round.objects.filter(study=study)
     of_sheet = Q(opened_at=F("resolving_at"))  # as `Round.is_from_sheet`
-    under_way = others.filter(Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~of_sheet))
+    under_way = rounds.filter(Q(state=Round.State.OPEN) | (Q(state=Round.State.RESOLVING) & ~of_sheet))
+    places = RoundItem.objects.filter(round__in=_rounds_of(rounds, under_way), item__in=items)
+    asked = Assignment.objects.filter(THIRD_RATERS, round__study=study, item__in=items)
+    asked = asked.filter(state__in=Assignment.UNFINISHED)
+    return places.order_by().values("pk").union(asked.order_by().values("pk"), all=True).exists()
+
+
+def _rounds_of(rounds: QuerySet[Round], under_way: QuerySet[Round]) -> QuerySet[Round, int]:
+    """Those `under_way` that are no relabeling queues, and those before such a queue."""
     later_queues = under_way.filter(kind=Round.Kind.RELABEL, opened_at__gt=OuterRef("opened_at"))
-    before = others.filter(Exists(later_queues)).exclude(kind=Round.Kind.SCREENING)
-    here = RoundItem.objects.filter(round=round_).order_by().values("item")
-    rounds = under_way.exclude(kind=Round.Kind.RELABEL).values("pk").union(before.values("pk"))
-    return RoundItem.objects.filter(round__in=rounds, item__in=here).exists()
-
-
-def waits_for_third_rater(round_: Round) -> bool:
-    """Whether someone still has to answer an item of a round as a third rater, in any round; one query."""
-    here = RoundItem.objects.filter(round=round_).order_by().values("item")
-    asked = Assignment.objects.filter(THIRD_RATERS, round__study=round_.study_id, item__in=here)
-    return asked.filter(state__in=Assignment.UNFINISHED).exists()
+    before = rounds.filter(Exists(later_queues)).exclude(kind=Round.Kind.SCREENING)
+    plain = under_way.exclude(kind=Round.Kind.RELABEL)
+    return plain.values_list("pk", flat=True).union(before.values_list("pk", flat=True))
 
 
 def members_by_name(study: Study) -> dict[str, Membership]:

@@ -637,35 +637,71 @@ def test_a_new_round_stays_open_to_decisions_while_an_item_of_it_is_in_a_round_u
         told = Script(name).send("GET", "studies/study/rounds/2/").json()
         assert (told["state"], told["closed_at"]) == ("resolving", None)
     take(
-        long("item otto pia\n11 slow slow").replace("dimension,", "round,dimension,").replace(",symptom", ",3,symptom")
+        long("item otto pia\n12 slow slow").replace("dimension,", "round,dimension,").replace(",symptom", ",3,symptom")
     )
     assert Script("bob").send("GET", "studies/study/rounds/3/").json()["state"] == "closed"
 
 
+@pytest.mark.parametrize("second", ["crash", "hang"])
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_the_state_of_a_new_round_does_not_show_whether_a_third_rater_was_asked_in_another_sheets_round(
-    is_asked: bool,
+def test_the_state_of_a_new_round_shows_nothing_of_items_in_a_resolving_round_of_another_sheet(
+    is_asked: bool, second: str
 ) -> None:
     study = make.study(raters=("dan", "otto", "pia"))
     take(long("item otto pia\n1 crash hang\n2 hang crash\n3 slow slow"))
     if is_asked:
         asked = {"round": 1, "item": "acme/rocket#2", "rater": "dan"}
         assert Script("olga").send("POST", "studies/study/third-raters/", asked).status_code == 201
-    head = "item,rater,round,dimension,value\n"
-    for number in (1, 2):
-        rows = "".join(f"acme/rocket#{number},{name},{number + 1},symptom,crash\n" for name in ("otto", "pia"))
-        (found,) = take(head + rows).rounds
-        assert found.state == study.rounds.get(number=number + 1).state == "closed"
+    for number in (1, 2, 9):
+        rows = f"acme/rocket#{number},otto,more{number},symptom,crash\nacme/rocket#{number},pia,more{number},symptom,"
+        value = "crash" if number == 9 else second
+        (found,) = take(f"item,rater,round,dimension,value\n{rows}{value}\n").rounds
+        assert found.state == ("closed" if number == 9 else "resolving")
+        assert study.rounds.get(number=found.number).state == found.state
+
+
+def test_rounds_of_one_sheet_do_not_keep_each_other_from_being_closed() -> None:
+    make.study(raters=("otto", "pia"))
+    rows = ["item,rater,round,dimension,value"]
+    for number, label in ((1, 1), (1, 2), (2, 3)):
+        for name in ("otto", "pia"):
+            value = "hang" if (label, name) == (1, "otto") else "crash"
+            rows.append(f"acme/rocket#{number},{name},{label},symptom,{value}")
+    assert [each.state for each in take("\n".join(rows) + "\n").rounds] == ["resolving", "closed", "closed"]
+
+
+def with_category(text: str, *, dry_run: bool = False) -> ImportReport:
+    """As the page imports it where “segfault” is to become a category of the symptom."""
     olga = make.user("olga")
-    for number in (1, 2):
-        text = f"{head}acme/rocket#{number},otto,more{number},symptom,segfault\n".encode()
-        plan = plan_import(user=olga, study="study", file=text, options=SheetOptions())
-        added = {"sheet": plan.sheet, "added": [("symptom", "segfault")], "dry_run": True}
-        if is_asked and number == 2:
-            with pytest.raises(Conflict, match="not closed"):
-                import_sheet(user=olga, study="study", **added)
-        else:
-            assert import_sheet(user=olga, study="study", **added).n_ratings == 1
+    plan = plan_import(user=olga, study="study", file=text.encode(), options=SheetOptions())
+    added = [("symptom", "segfault")]
+    return import_sheet(user=olga, study="study", sheet=plan.sheet, added=added, dry_run=dry_run)
+
+
+def test_no_value_of_a_sheet_becomes_a_category_while_a_third_rater_is_to_answer_its_item() -> None:
+    make.study(raters=("dan", "otto", "pia"))
+    take(long("item otto pia\n1 crash hang\n2 hang crash"))
+    asked = {"round": 1, "item": "acme/rocket#2", "rater": "dan"}
+    assert Script("olga").send("POST", "studies/study/third-raters/", asked).status_code == 201
+    head = "item,rater,round,dimension,value\n"
+    assert with_category(f"{head}acme/rocket#1,otto,more,symptom,segfault\n", dry_run=True).n_ratings == 1
+    with pytest.raises(Conflict, match="not closed"):
+        with_category(f"{head}acme/rocket#2,otto,more,symptom,segfault\n")
+
+
+def test_no_category_is_published_for_rows_of_rounds_that_exist() -> None:
+    study = make.study(raters=("bob", "carol", "otto", "pia"))
+    take("item,rater,round,dimension,value\nacme/rocket#9,otto,old,symptom,slow\nacme/rocket#9,pia,old,symptom,crash\n")
+    make.open_round(study, 2, raters=("bob", "carol"), first=9)
+    with pytest.raises(Conflict, match="keep their version"):
+        with_category(
+            "item,rater,round,dimension,value\nacme/rocket#9,pia,old,symptom,crash\nacme/rocket#9,otto,old,symptom,segfault\n"
+        )
+    with pytest.raises(Conflict, match="not closed"):
+        with_category(
+            "item,rater,round,dimension,value\nacme/rocket#9,otto,old,symptom,segfault\nacme/rocket#30,otto,more,symptom,hang\n"
+        )
+    assert (study.taxonomy.versions.count(), study.rounds.count()) == (1, 2)
 
 
 @pytest.mark.parametrize("state", [Round.State.OPEN, Round.State.RESOLVING, Round.State.CLOSED])
@@ -692,17 +728,11 @@ def test_no_value_of_a_sheet_becomes_a_category_while_an_item_of_it_is_in_a_roun
     if state == Round.State.CLOSED:
         rounds.close_round(seat=make.owner_seat(study), number=1)
     text = "item,rater,round,dimension,value\nacme/rocket#9,otto,old,symptom,segfault\n"
-    olga = make.user("olga")
-    plan = plan_import(user=olga, study="study", file=text.encode(), options=SheetOptions())
-
-    def taken() -> ImportReport:
-        return import_sheet(user=olga, study="study", sheet=plan.sheet, added=[("symptom", "segfault")])
-
     if state == Round.State.CLOSED:
-        assert taken().n_ratings == 1
+        assert with_category(text).n_ratings == 1
     else:
         with pytest.raises(Conflict, match="not closed"):
-            taken()
+            with_category(text)
     n_made = int(state == Round.State.CLOSED)
     assert (study.taxonomy.versions.count(), study.rounds.count()) == (1 + n_made, 1 + n_made)
 
