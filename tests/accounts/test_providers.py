@@ -285,6 +285,21 @@ def test_a_stranger_with_an_invitation_comes_in_by_the_provider(provider: Provid
     assert not User.objects.get(username="ada.l").has_usable_password()
 
 
+def test_an_account_at_a_provider_is_for_the_invitation_with_which_its_person_came(provider: Provider) -> None:
+    owner = make.owner_seat(make.study())
+    first, second = (f"/invitations/{invite(seat=owner, roles=['rater'])[1]}/" for _ in range(2))
+    client = Client()
+    client.get(first)
+    through(client, next=first)
+    page = client.get(second).content.decode()
+    assert "At Uni you are" not in page and 'type="password"' in page
+    answer = client.post(
+        second, {"username": "yvonne", "password": "four words of a song", "full_name": "", "email": ""}
+    )
+    assert answer["Location"] == "/studies/study/"
+    assert not SocialAccount.objects.exists() and User.objects.get(username="yvonne").has_usable_password()
+
+
 def test_names_are_tried_ten_times_an_hour_whatever_an_invitation_is_refused_for(provider: Provider) -> None:
     cache.clear()
     address = f"/invitations/{invite(seat=make.owner_seat(make.study()), roles=['rater'])[1]}/"
