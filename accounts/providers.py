@@ -89,15 +89,15 @@ class Stranger:
         return settings.SIGN_IN_PROVIDERS.get(self.provider, self.provider)
 
 
-def at_the_door(request: HttpRequest, invitation: str) -> Stranger | None:
-    """Who came back from a provider with this invitation and has no account yet.
+def at_the_door(request: HttpRequest) -> Stranger | None:
+    """Who came back from a provider to this page of an invitation and has no account yet.
 
-    Another invitation that is opened in the browser later can be another person's.
+    Another invitation that is opened in the browser, then or later, can be another person's.
     """
     kept = request.session.get(AT_THE_DOOR, {})
-    if kept.get("invitation") != invitation:
+    if kept.get("page") != request.path:
         return None
-    return Stranger(**{name: value for name, value in kept.items() if name != "invitation"})
+    return Stranger(**{name: value for name, value in kept.items() if name != "page"})
 
 
 _held: ContextVar[ExitStack] = ContextVar("_held")
@@ -197,7 +197,7 @@ def _let_in(request: HttpRequest, login: SocialLogin) -> HttpResponse:
         )
         return refusal(request, said)
     request.session[AT_THE_DOOR] = {
-        "invitation": request.session[INVITATION],
+        "page": after,
         "provider": login.account.provider,
         "uid": login.account.uid,
         "called": login.account.extra_data["called"],

@@ -285,12 +285,17 @@ def test_a_stranger_with_an_invitation_comes_in_by_the_provider(provider: Provid
     assert not User.objects.get(username="ada.l").has_usable_password()
 
 
-def test_an_account_at_a_provider_is_for_the_invitation_with_which_its_person_came(provider: Provider) -> None:
+@pytest.mark.parametrize("is_open_before", [False, True])
+def test_an_account_at_a_provider_is_for_the_invitation_with_which_its_person_came(
+    provider: Provider, is_open_before: bool
+) -> None:
     owner = make.owner_seat(make.study())
     first, second = (f"/invitations/{invite(seat=owner, roles=['rater'])[1]}/" for _ in range(2))
     client = Client()
     client.get(first)
-    through(client, next=first)
+    if is_open_before:
+        client.get(second)
+    assert through(client, next=first)["Location"] == first
     page = client.get(second).content.decode()
     assert "At Uni you are" not in page and 'type="password"' in page
     answer = client.post(

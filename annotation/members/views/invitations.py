@@ -86,7 +86,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     except NotFound as error:
         request.session.pop(INVITATION, None)
         return render(request, "accounts/link_over.html", {"message": error.message}, status=404)
-    stranger = None if user else at_the_door(request, token)
+    stranger = None if user else at_the_door(request)
     initial = {"email": found.email}
     if stranger:
         initial = {"username": stranger.called, "full_name": stranger.full_name, "email": stranger.email or found.email}
