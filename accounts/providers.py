@@ -22,6 +22,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
+from django.utils.crypto import salted_hmac
 
 from accounts.actions import connect_provider
 from accounts.confirmation import note_provider_sign_in
@@ -87,6 +88,11 @@ class Stranger:
     @property
     def provider_name(self) -> str:
         return settings.SIGN_IN_PROVIDERS.get(self.provider, self.provider)
+
+    @property
+    def key(self) -> str:
+        """What the form of a new account sends, so that it makes one only for who was named beside it."""
+        return salted_hmac("concord.stranger", f"{self.provider} {self.uid}").hexdigest()
 
 
 def at_the_door(request: HttpRequest) -> Stranger | None:

@@ -1,5 +1,6 @@
 """Signing in by a provider: who comes in, who is refused, and that no wrong answer of a provider lets anybody in."""
 
+import re
 import threading
 from collections.abc import Iterator
 from importlib import import_module
@@ -269,6 +270,26 @@ def test_an_account_at_a_provider_is_one_persons(provider: Provider) -> None:
     assert SocialAccount.objects.get().user.username == "bob"
 
 
+def shown_stranger(page: str) -> str:
+    """What the form of an invitation sends of the person whom its page names."""
+    (found,) = re.findall(r'name="stranger" value="(\w+)"', page)
+    return str(found)
+
+
+def test_a_form_that_was_shown_before_someone_came_back_makes_no_account_for_them(provider: Provider) -> None:
+    """An invitation for several people, in one browser."""
+    address = f"/invitations/{invite(seat=make.owner_seat(make.study()), roles=['rater'])[1]}/"
+    client = Client()
+    client.get(address)
+    through(client, next=address)
+    typed = {"username": "yvonne", "password": "four words of a song", "full_name": "", "email": ""}
+    for more in ({}, {"stranger": "0" * 64}):
+        answer = client.post(address, typed | more)
+        assert answer.status_code == 422 and "after it was shown to you" in answer.content.decode()
+    assert not User.objects.filter(username="yvonne").exists()
+    assert "At Uni you are <strong>ada.l</strong>" in answer.content.decode()
+
+
 def test_a_stranger_with_an_invitation_comes_in_by_the_provider(provider: Provider) -> None:
     study = make.study()
     address = f"/invitations/{invite(seat=make.owner_seat(study), roles=['rater'])[1]}/"
@@ -278,7 +299,8 @@ def test_a_stranger_with_an_invitation_comes_in_by_the_provider(provider: Provid
     page = client.get(address).content.decode()
     assert "At Uni you are <strong>ada.l</strong>" in page and 'value="ada.l"' in page and 'type="password"' not in page
     assert not User.objects.filter(username="ada.l").exists()
-    answer = client.post(address, {"username": "ada.l", "full_name": "Ada Lovelace", "email": ""})
+    typed = {"username": "ada.l", "full_name": "Ada Lovelace", "email": "", "stranger": shown_stranger(page)}
+    answer = client.post(address, typed)
     assert answer["Location"] == "/studies/study/" and make.member(study, "ada.l").roles == ["rater"]
     again = Client()
     assert through(again)["Location"] == "/" and again.get("/me/").context["user"].username == "ada.l"
@@ -311,13 +333,14 @@ def test_names_are_tried_ten_times_an_hour_whatever_an_invitation_is_refused_for
     client = Client()
     client.get(address)
     through(client, next=address)
+    sent = {"stranger": shown_stranger(client.get(address).content.decode())}
     connected("mallory")  # the same identity, now
     statuses = [
-        client.post(address, {"username": f"name{n}" if n % 2 else "OLGA"}).status_code
+        client.post(address, sent | {"username": f"name{n}" if n % 2 else "OLGA"}).status_code
         for n in range(UNKNOWN_NAMES.n_most + 1)
     ]
     assert statuses == [409] * UNKNOWN_NAMES.n_most + [429]
-    told = client.post(address, {"username": "olga"}).content.decode()
+    told = client.post(address, sent | {"username": "olga"}).content.decode()
     assert "Too many attempts" in told and "Choose another name" not in told
     assert Client(REMOTE_ADDR="203.0.113.5").post(address, {"username": "zoe", "password": "a long password"}).url
 

@@ -28,6 +28,11 @@ from shared.forms import explaining, form_page, status_of
 from shared.rate_limits import INVITED_BY_EMAIL, LINKS, UNKNOWN_NAMES, give_back, require_room
 from shared.site_links import absolute
 
+CAME_SINCE = (
+    "Someone came back from another site to this page after it was shown to you. No account was made. Check whom it "
+    "names now, then send it again."
+)
+
 
 @login_required
 @require_POST
@@ -93,6 +98,8 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     given = request.POST if request.method == "POST" else None
     form = NewAccountForm(given, initial=initial, with_password=stranger is None)
     if given is not None:
+        if form.is_valid() and given.get("stranger", "") != (stranger.key if stranger else ""):
+            form.add_error(None, CAME_SINCE)
         if form.is_valid():
             key = (stranger.provider, stranger.uid, stranger.called) if stranger else None
             with explaining(form):
