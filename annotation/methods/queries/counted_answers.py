@@ -21,18 +21,6 @@ OWN = (
 Who left the study, and was invited again, gave theirs as well.
 """
 
-
-def assigned_answers(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
-    """What people were to answer of items that count: no training or excluded items, third raters or model raters."""
-    return Assignment.objects.filter(
-        seat.not_withheld(),
-        COUNTS_HERE,
-        RATERS,
-        round__in=rounds,
-        rater__kind=Membership.Kind.PERSON,
-    ).order_by()
-
-
 NOT_COUNTING = RoundItem.objects.filter(Q(excluded=True) | Q(known__isnull=False))
 
 COUNTS_HERE = ~LookupExists(NOT_COUNTING.filter(round=OuterRef("round"), item=OuterRef("item")))
@@ -46,6 +34,17 @@ HAS_LABEL = LookupExists(Rating.objects.filter(annotation=OuterRef("current")))
 
 HAD_LABEL = LookupExists(Rating.objects.filter(annotation__assignment=OuterRef("pk")))
 """One that had a label in any revision: who read it knows it, also if a skip replaced it."""
+
+
+def assigned_answers(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:
+    """What people were to answer of items that count: no training or excluded items, third raters or model raters."""
+    return Assignment.objects.filter(
+        seat.not_withheld(),
+        COUNTS_HERE,
+        RATERS,
+        round__in=rounds,
+        rater__kind=Membership.Kind.PERSON,
+    ).order_by()
 
 
 def labeled_answers(seat: Seat, rounds: Sequence[Round]) -> QuerySet[Assignment]:

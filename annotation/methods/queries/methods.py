@@ -54,7 +54,7 @@ from taxonomy.queries import published_version
 def methods(seat: Seat, *, resamples: int = 1000) -> Facts:
     """What the paragraph, the checklist and the table say: the numbers are those of the page of agreement.
 
-    Rounds that are hidden from the person are left out and named in `hidden`; items that they still have to answer as a
+    Rounds that are hidden from the person are excluded and named in `hidden`; items that they still have to answer as a
     third rater count nowhere. Cost: the queries of the page of agreement before and after discussion, twenty-nine
     more, and the queue of each round that is no longer open.
     """

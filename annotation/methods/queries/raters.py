@@ -70,7 +70,7 @@ def turnover(seat: Seat, rounds: Sequence[Round]) -> list[Turnover]:
     lines = AuditEvent.objects.filter(study=seat.study, verb__in=verbs, detail__round__in=list(opened)).order_by("pk")
     found, gone = [], set()
     for verb, detail, at in lines.values_list("verb", "detail", "at"):
-        if at < opened[detail["round"]]:  # an opening that was taken back
+        if at < opened[detail["round"]]:  # an opening that an owner undid
             continue
         place = (detail["round"], detail["rater"])
         if verb == "rater added":

@@ -42,7 +42,7 @@ class Decided(NamedTuple):
 
 
 def resolutions_by_way(seat: Seat, rounds: Sequence[Round]) -> Decided:
-    """How disagreements were resolved, as the queue of each round counts them: only resolutions that stand.
+    """How disagreements were resolved, as the queue of each round counts them: only resolutions in force.
 
     Those of places on which raters agreed are no disagreements: `overruled`, or not counted where they are what raters
     agreed on; `alone` are those of places where fewer than two raters gave a label. Two queries, those of `ways`, and
